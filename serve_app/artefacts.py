@@ -1,0 +1,56 @@
+"""What a profile needs before it can start: prepared weights, and the embedded Triton."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from serve_app.project import Project
+from serve_app.spec import ProfileName, Spec
+from serve_app.triton.find import Installation, find
+from serve_app.weights.archive import unpack_wheel
+from serve_app.weights.fetch import MIRROR_VARIABLE, cache_directory, fetch
+from serve_app.weights.prepare import LocalFile, PackageFile, Source, prepare
+
+Progress = Callable[[str], None]
+
+
+def mirror_directory() -> Path | None:
+    """The directory that TANDEM_WEIGHTS_DIR names, for machines without network."""
+    named = os.environ.get(MIRROR_VARIABLE)
+    return Path(named) if named else None
+
+
+def prepare_all(project: Project, spec: Spec, profile: ProfileName, progress: Progress) -> Installation:
+    """Bring every model's weights into the model repository, and find or fetch Triton. WeightsError, TritonError."""
+    cache, mirror = cache_directory(), mirror_directory()
+    made = prepare(sources(project, spec), project.repository, cache=cache, mirror=mirror, progress=progress)
+    progress(f"weights: {len(made)} prepared, the others were" if made else "weights: all prepared before")
+    triton = spec.profiles[profile].triton
+    unpacked = None
+    if triton.requirement is not None and triton.sha256 is not None:
+        unpacked = cache / "triton" / triton.sha256
+        if not unpacked.is_dir():
+            wheel = fetch(triton.requirement, triton.sha256, "wheel", cache=cache, mirror=mirror, progress=progress)
+            unpack_wheel(wheel, unpacked, progress)
+    installation = find(unpacked)
+    progress(f"Triton: {installation.version or 'unknown version'} from {installation.source}")
+    return installation
+
+
+def sources(project: Project, spec: Spec) -> list[Source]:
+    """Where each model's file comes from, as the spec says."""
+    found = []
+    for name, model in spec.models.items():
+        weights = model.weights
+        if weights is None:
+            continue
+        file: PackageFile | LocalFile | None = None
+        if weights.file is not None and weights.sha256 is not None:
+            if weights.package is None:
+                file = LocalFile(project.root / weights.file, weights.sha256)
+            else:
+                file = PackageFile(weights.package, weights.sha256, weights.file, weights.kind)
+        found.append(Source(name, weights.prepare, file))
+    return found

@@ -1,0 +1,85 @@
+"""Hand the application to Ray Serve and follow it until it can serve."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import httpx
+import yaml
+from ray.dashboard.modules.serve.sdk import ServeSubmissionClient
+
+from serve_app.cluster.error import ClusterError
+from serve_app.cluster.head import Head
+from serve_app.project import Project
+
+Progress = Callable[[str], None]
+_POLL_S = 0.25
+
+
+def dashboard_answers(address: str) -> bool:
+    """Whether Ray's dashboard can take a deployment."""
+    try:
+        return httpx.get(f"{address}/api/serve/applications/", timeout=5).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def deploy(project: Project, head: Head, timeout: float, progress: Progress) -> None:
+    """Deploy serve_config.yaml and wait until requests are answered.
+
+    ClusterError with Ray's reason where a part fails or time runs out.
+    """
+    client = ServeSubmissionClient(head.dashboard)
+    config = yaml.safe_load(project.serve_config.read_text(encoding="utf-8"))
+    client.deploy_applications(config)
+    application = config["applications"][0]["name"]
+    give_up = time.monotonic() + timeout
+    said: dict[str, str] = {}
+    while True:
+        found = client.get_serve_details()["applications"].get(application, {})
+        _report(found.get("deployments", {}), said, progress)
+        if found.get("status") == "DEPLOY_FAILED":
+            raise ClusterError(f"Ray Serve could not deploy {application}: {_reason(found)}")
+        if found.get("status") == "RUNNING" and _is_ready(head.url):
+            return
+        if time.monotonic() > give_up:
+            raise ClusterError(f"{application} is not ready after {timeout:.0f} s: {_reason(found)}")
+        time.sleep(_POLL_S)
+
+
+def _report(deployments: Mapping[str, Any], said: dict[str, str], progress: Progress) -> None:
+    for name, deployment in deployments.items():
+        running = sum(replica["state"] == "RUNNING" for replica in deployment["replicas"])
+        state = f"{name}: {deployment['status'].lower()}, {running} of {deployment['target_num_replicas']} replicas run"
+        if said.get(name) != state:
+            said[name] = state
+            progress(state)
+
+
+def _reason(application: Mapping[str, Any]) -> str:
+    messages = [application.get("message", ""), *(d["message"] for d in application.get("deployments", {}).values())]
+    return "\n".join(message for message in messages if message) or "Ray gives no reason; see its dashboard and logs"
+
+
+def _is_ready(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/readyz", timeout=5).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def undeploy(head: Head, timeout: float) -> bool:
+    """Let the application finish its requests and end it; whether that worked in time."""
+    give_up = time.monotonic() + timeout
+    try:
+        client = ServeSubmissionClient(head.dashboard)
+        client.delete_applications()  # type: ignore[no-untyped-call]
+        while client.get_serve_details()["applications"]:
+            if time.monotonic() > give_up:
+                return False
+            time.sleep(_POLL_S)
+    except (ConnectionError, RuntimeError):
+        return False
+    return True

@@ -1,0 +1,165 @@
+"""The Ray head node that `tandem up` owns: started, found again, and ended with all that it started.
+
+Everything the head node starts inherits an environment variable that names this head, so that it can be found
+whatever becomes of its parent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import psutil
+
+from serve_app.cluster.error import ClusterError
+from serve_app.project import Project
+from serve_app.spec import Spec
+
+MARK = "TANDEM_HEAD"
+_POLL_S = 0.1
+
+
+@dataclass(frozen=True)
+class Head:
+    """A head node that was started for a project."""
+
+    mark: str
+    pid: int
+    started: float
+    dashboard: str
+    url: str
+
+    def is_running(self) -> bool:
+        try:
+            return psutil.Process(self.pid).create_time() == self.started
+        except psutil.NoSuchProcess:
+            return False
+
+
+def home(project: Project) -> Path:
+    """The folder of the project's head node: its state and Ray's logs. Short, since it holds Unix sockets."""
+    name = hashlib.sha256(str(project.root).encode()).hexdigest()[:8]
+    return Path(tempfile.gettempdir()) / f"tandem-{os.getuid()}-{name}"
+
+
+def find_head(project: Project) -> Head | None:
+    """The project's head node as it was started last, whether it runs or not."""
+    state = home(project) / "head.json"
+    return Head(**json.loads(state.read_text())) if state.is_file() else None
+
+
+def processes(head: Head) -> list[psutil.Process]:
+    """Every living process that descends from the head node."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get(MARK) == head.mark and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            continue
+    return found
+
+
+def start_head(project: Project, spec: Spec, wait: Callable[[], bool], timeout: float) -> Head:
+    """Start Ray for the project and wait until `wait()` is true. ClusterError, with Ray's own words, where it fails."""
+    folder = _fresh_home(project)
+    mark = uuid.uuid4().hex
+    free = _free_ports(4)
+    command = [
+        str(Path(sys.executable).parent / "ray"),
+        *("start", "--head", "--block", "--disable-usage-stats", "--node-ip-address=127.0.0.1"),
+        f"--port={spec.ray.port}",
+        f"--dashboard-port={spec.ray.dashboard_port}",
+        f"--temp-dir={folder}",
+        f"--object-store-memory={spec.ray.object_store}",
+        # Ray's own defaults here are fixed numbers, which two clusters on one machine would fight over.
+        *("--min-worker-port=0", "--max-worker-port=0"),
+        f"--ray-client-server-port={free[0]}",
+        f"--dashboard-agent-listen-port={free[1]}",
+        f"--metrics-export-port={free[2]}",
+        f"--runtime-env-agent-port={free[3]}",
+    ]
+    environment = {
+        **os.environ,
+        MARK: mark,
+        "TANDEM_PROJECT": str(project.root),
+        # Ray's workers, and with them Triton, would otherwise be the least favoured processes of the machine.
+        "RAY_worker_niceness": "0",
+    }
+    log = folder / "head.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            env=environment,
+            cwd=project.root,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    head = Head(
+        mark=mark,
+        pid=process.pid,
+        started=psutil.Process(process.pid).create_time(),
+        dashboard=f"http://127.0.0.1:{spec.ray.dashboard_port}",
+        url=f"http://{'127.0.0.1' if spec.service.host == '0.0.0.0' else spec.service.host}:{spec.service.port}",
+    )
+    (folder / "head.json").write_text(json.dumps(asdict(head)))
+    give_up = time.monotonic() + timeout
+    while not wait():
+        if process.poll() is not None or time.monotonic() > give_up:
+            words = log.read_text(errors="replace").strip().splitlines()[-5:]
+            stop_head(head, 5)
+            raise ClusterError("Ray did not start; it says:\n  " + "\n  ".join(words))
+        time.sleep(_POLL_S)
+    return head
+
+
+def _fresh_home(project: Project) -> Path:
+    """An empty folder that only this user can enter; what an earlier head node left in it goes."""
+    folder = home(project)
+    if folder.exists():
+        if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+            raise ClusterError(f"{folder} belongs to somebody else; remove it")
+        shutil.rmtree(folder)
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    try:
+        return [listener.getsockname()[1] for listener in sockets]
+    finally:
+        for listener in sockets:
+            listener.close()
+
+
+def stop_head(head: Head, grace: float) -> list[str]:
+    """End the head node and all its descendants; answer the names of those that had to be killed."""
+    if head.is_running():
+        os.kill(head.pid, signal.SIGTERM)
+    _, alive = psutil.wait_procs(processes(head), timeout=grace)
+    killed = []
+    # A process that is dying may still have started another, so look until nobody is left.
+    while left := processes(head):
+        for process in left:
+            try:
+                killed.append(process.name())
+                process.kill()
+            except psutil.NoSuchProcess:
+                continue
+        psutil.wait_procs(left, timeout=5)
+    return killed if alive else []

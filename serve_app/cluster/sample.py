@@ -1,0 +1,33 @@
+"""A sample identity: a freely licensed portrait as the selfie, a specimen document with another photo of the person."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, timedelta
+from pathlib import Path
+
+import cv2
+
+from serve_app.artefacts import mirror_directory
+from serve_app.cluster.verify import request_verification, show_verification
+from serve_app.kyc.images import decode
+from serve_app.kyc.specimen import Identity, render
+from serve_app.weights.fetch import cache_directory
+from serve_app.weights.samples import sample_photos
+
+Progress = Callable[[str], None]
+
+
+def verify_sample(url: str, progress: Progress) -> None:
+    """Verify the sample identity against the service at `url` and show the decision. ClusterError, WeightsError."""
+    photos = sample_photos(cache_directory(), mirror_directory(), progress)
+    selfie = (photos / "person_b_1.jpg").read_bytes()
+    answer = request_verification(url, selfie, _document(photos / "person_b_2.jpg"), [])
+    for line in show_verification(answer).splitlines():
+        progress(f"  {line}")
+
+
+def _document(portrait: Path) -> bytes:
+    valid = Identity(date_of_expiry=date.today() + timedelta(days=5 * 365))
+    picture = render(decode(portrait.read_bytes(), max_pixels=50_000_000, min_side=1).pixels, valid)
+    return cv2.imencode(".jpg", picture)[1].tobytes()

@@ -1,0 +1,91 @@
+"""`tandem up`, `tandem down` and `tandem status`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import httpx
+
+from serve_app.artefacts import prepare_all
+from serve_app.cluster.deploy import dashboard_answers, deploy, undeploy
+from serve_app.cluster.error import ClusterError
+from serve_app.cluster.head import find_head, home, processes, start_head, stop_head
+from serve_app.cluster.preflight import check_machine
+from serve_app.cluster.sample import verify_sample
+from serve_app.project import Project, write_files
+from serve_app.spec import ProfileName
+
+Progress = Callable[[str], None]
+
+RAY_START_S = 60.0
+STOP_GRACE_S = 20.0
+
+
+def up(project: Project, profile: ProfileName, progress: Progress) -> None:
+    """Bring the service up and verify a sample identity. ClusterError where it cannot be."""
+    spec = project.spec()
+    head = find_head(project)
+    if head and head.is_running():
+        raise ClusterError(
+            f"already up: the API is at {head.url}, Ray's dashboard at {head.dashboard}; see `tandem status`"
+        )
+    check_machine(spec, profile)
+    prepare_all(project, spec, profile, progress)
+    for name in write_files(project, spec):
+        progress(f"rendered {name}")
+    progress("starting Ray")
+    dashboard = f"http://127.0.0.1:{spec.ray.dashboard_port}"
+    head = start_head(project, spec, lambda: dashboard_answers(dashboard), RAY_START_S)
+    progress(f"deploying {spec.application}")
+    startup = spec.profiles[profile].triton.startup_timeout.total_seconds()
+    try:
+        deploy(project, head, startup + RAY_START_S, progress)
+        progress("ready; verifying a sample identity")
+        verify_sample(head.url, progress)
+    except BaseException:
+        # Nobody wants to clean up after a start that failed or was interrupted; Ray's logs stay.
+        stop_head(head, STOP_GRACE_S)
+        progress(f"ended again; Ray's logs are in {home(project)}")
+        raise
+    progress("up and running; end it with `tandem down`")
+    progress(f"  API        {head.url}/v1/verify")
+    progress(f"  API docs   {head.url}/docs")
+    progress(f"  dashboard  {head.dashboard}")
+    progress(f"  logs       {home(project)}/session_latest/logs")
+
+
+def down(project: Project, progress: Progress) -> None:
+    """End everything that `up` started."""
+    head = find_head(project)
+    if head is None or not processes(head):
+        progress("nothing runs")
+        return
+    if head.is_running():
+        drain = project.spec().service.sla.total_seconds() + STOP_GRACE_S
+        progress("finishing the requests in work")
+        if not undeploy(head, drain):
+            progress("Ray Serve did not end the application in time; ending its processes")
+    for name in stop_head(head, STOP_GRACE_S):
+        progress(f"had to kill {name}")
+    progress("down")
+
+
+def status(project: Project, show: Callable[[str], object]) -> bool:
+    """Show the state of the service; whether it can serve."""
+    head = find_head(project)
+    if head is None or not head.is_running():
+        show("down; start it with `tandem up`")
+        return False
+    try:
+        details = httpx.get(f"{head.dashboard}/api/serve/applications/", timeout=10).json()
+        ready = httpx.get(f"{head.url}/readyz", timeout=10).status_code == 200
+    except httpx.TransportError as error:
+        show(f"Ray's head node runs but does not answer ({error}); its logs are in {home(project)}")
+        return False
+    for name, application in details["applications"].items():
+        show(f"{name}: {application['status'].lower()}")
+        for deployment_name, deployment in application["deployments"].items():
+            states = [replica["state"].lower() for replica in deployment["replicas"]]
+            show(f"  {deployment_name:12} {deployment['status'].lower():10} {', '.join(states)}")
+    show(f"API {head.url} ({'ready' if ready else 'not ready'}), dashboard {head.dashboard}")
+    return ready

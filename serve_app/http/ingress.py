@@ -1,0 +1,96 @@
+"""The ingress deployment: takes HTTP requests and runs pipelines over the stages' deployments."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import cv2
+from pydantic import BaseModel
+from ray import serve
+from ray.exceptions import RayActorError
+from ray.serve.exceptions import BackPressureError
+from ray.serve.handle import DeploymentHandle
+from starlette.types import ASGIApp
+from tritonclient.utils import InferenceServerException
+
+from serve_app.context import RequestContext, Timings
+from serve_app.http.app import build_app
+from serve_app.pipeline.graph import run
+from serve_app.pipeline.stage import Outcome, build_stage, call_stage
+from serve_app.problem import Problem
+from serve_app.project import Project
+from serve_app.spec import ProfileName, Spec
+from serve_app.spec.schema import Pipeline
+from serve_app.triton.client import Connection, models_for
+from serve_app.triton.deployment import locator
+from serve_app.triton.error import TritonError
+
+READY_WITHIN_S = 2.0
+
+
+@serve.ingress()
+class Ingress:
+    """Replica of the ingress. Stages that the spec places in it run here, the others are called by their handles."""
+
+    async def __init__(  # type: ignore[misc]  # Ray awaits it
+        self,
+        project: Project,
+        spec: Spec,
+        profile: ProfileName,
+        triton: DeploymentHandle[Any],
+        stages: dict[str, DeploymentHandle[Any]],
+    ):
+        cv2.setNumThreads(1)
+        self._spec = spec
+        self._stages = stages
+        self._connection = Connection(locator(triton))
+        await self._connection.client()
+        self._local = {
+            name: build_stage(stage, models_for(spec, profile, stage.models, self._connection, project.repository))
+            for name, stage in spec.stages.items()
+            if stage.runs_in == "ingress"
+        }
+
+    def __serve_build_asgi_app__(self) -> ASGIApp:
+        return build_app(self._spec, self._run, self._ready)
+
+    async def _run(
+        self, pipeline: Pipeline, inputs: dict[str, Any], context: RequestContext, timings: Timings
+    ) -> BaseModel:
+        async def call(stage: str, method: str, arguments: dict[str, Any]) -> Any:
+            with timings.measure(stage):
+                outcome = await self._call(stage, method, arguments, context)
+            for model, ms in outcome.timings_ms.items():
+                key = f"{stage}.{model}"
+                timings.ms[key] = timings.ms.get(key, 0.0) + ms
+            if outcome.problem is not None:
+                raise outcome.problem
+            return outcome.value
+
+        answer: BaseModel = await run(pipeline, inputs, call)
+        return answer
+
+    async def _call(self, stage: str, method: str, arguments: dict[str, Any], context: RequestContext) -> Outcome:
+        if stage in self._local:
+            return await call_stage(self._local[stage], method, arguments, context)
+        try:
+            outcome: Outcome = await self._stages[stage].call.remote(method, arguments, context)
+        except BackPressureError:
+            raise Problem(
+                429, "stage_full", f"too many requests wait for {stage}; retry in a second", retry_after=1
+            ) from None
+        except RayActorError:
+            detail = f"{stage} went away while it worked on this request; retry in a few seconds"
+            raise Problem(503, "stage_unavailable", detail, retry_after=2) from None
+        return outcome
+
+    async def _ready(self) -> None:
+        """Problem 503 where Triton does not answer."""
+        try:
+            client = await asyncio.wait_for(self._connection.client(), READY_WITHIN_S)
+            well = await client.is_server_ready(client_timeout=READY_WITHIN_S)
+        except (asyncio.TimeoutError, InferenceServerException, TritonError):
+            well = False
+        if not well:
+            raise Problem(503, "not_ready", "Triton does not answer just now; retry in a few seconds", retry_after=2)

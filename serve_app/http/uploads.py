@@ -1,0 +1,98 @@
+"""A pipeline's images out of a request: multipart fields, or the body itself where there is one image.
+
+Everything stays in memory: pictures of people are never spooled to a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.datastructures import FormData, UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
+from starlette.requests import Request
+
+from serve_app.problem import Problem
+from serve_app.spec.schema import Images
+
+# Boundaries and part headers around the files.
+_MULTIPART_OVERHEAD = 64 * 1024
+
+
+class _InMemoryParser(MultiPartParser):
+    spool_max_size = 2**62
+
+
+async def read_inputs(request: Request, inputs: Mapping[str, Images], file_limit: int) -> dict[str, Any]:
+    """Each input's bytes, or list of bytes. Problem 400, 413 or 415 where the request does not carry them."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == "multipart/form-data":
+        files = sum(images.most for images in inputs.values())
+        form = await _form(request, files, file_limit)
+        try:
+            return _fields(form, inputs, file_limit)
+        finally:
+            await form.close()
+    single = [name for name, images in inputs.items() if not images.many]
+    if len(inputs) == 1 and single and (kind.startswith("image/") or kind == "application/octet-stream"):
+        body = await _body(request, file_limit)
+        if not body:
+            raise Problem(400, "missing_input", "the body is empty; send the picture as the body", field=single[0])
+        return {single[0]: body}
+    accepted = "multipart/form-data" + (
+        ", or the picture itself as image/jpeg or the like" if single == [*inputs] else ""
+    )
+    raise Problem(415, "unsupported_media_type", f"the content type is {kind or 'missing'}; send {accepted}")
+
+
+async def _body(request: Request, limit: int) -> bytes:
+    """The body, read no further than `limit` bytes. Problem 413 where it is longer."""
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > limit:
+            raise Problem(413, "too_large", f"the request is larger than {limit:,} bytes; send smaller pictures")
+    return bytes(body)
+
+
+async def _form(request: Request, files: int, file_limit: int) -> FormData:
+    body = await _body(request, files * file_limit + _MULTIPART_OVERHEAD)
+
+    async def stream() -> Any:
+        yield body
+
+    parser = _InMemoryParser(request.headers, stream(), max_files=files, max_fields=0)
+    try:
+        return await parser.parse()
+    except MultiPartException as broken:
+        raise Problem(400, "malformed_multipart", f"{broken.message}; send each picture as a file field") from None
+    except KeyError:
+        raise Problem(
+            400, "malformed_multipart", "the content type names no boundary; let your HTTP client set it"
+        ) from None
+
+
+def _fields(form: FormData, inputs: Mapping[str, Images], file_limit: int) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name in form:
+        if name not in inputs:
+            raise Problem(400, "unknown_field", f"send only {', '.join(inputs)}", field=name)
+    for name, images in inputs.items():
+        files = [_file(item, name, file_limit) for item in form.getlist(name)]
+        if not images.fewest <= len(files) <= images.most:
+            wanted = f"{images.fewest} to {images.most} files" if images.many else "one file"
+            code = "missing_input" if len(files) < images.fewest else "too_many_files"
+            raise Problem(
+                400, code, f"{len(files)} files came for {name}; send {wanted} in fields of that name", field=name
+            )
+        values[name] = files if images.many else files[0]
+    return values
+
+
+def _file(item: UploadFile | str, name: str, limit: int) -> bytes:
+    if isinstance(item, str):
+        raise Problem(400, "malformed_multipart", f"{name} is text; send it as a file", field=name)
+    content = item.file.read()
+    if len(content) > limit:
+        raise Problem(413, "too_large", f"the file is larger than {limit:,} bytes; send a smaller picture", field=name)
+    return content

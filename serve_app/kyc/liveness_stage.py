@@ -1,0 +1,123 @@
+"""Liveness from a few camera frames: the landmarks of the face in each, judged by the model `liveness`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import numpy as np
+from pydantic import Field
+
+from serve_app.kyc import detection
+from serve_app.kyc.alignment import Matrix, inverted, similarity_transform, warp
+from serve_app.kyc.answers import Liveness
+from serve_app.kyc.detection import DetectionSettings, said_of
+from serve_app.kyc.faces import TEMPLATE, Detection, largest, suppress
+from serve_app.kyc.together import together
+from serve_app.model import Float32, Model, UInt8
+from serve_app.problem import Problem
+
+# The crop in which landmarks are measured: the template about its nose, with 80 pixels between the eyes. Smaller faces
+# (64 px in 256) make YuNet's landmarks lean less with the head's turn, larger ones jitter more.
+_SIDE = 320
+_INTER_OCULAR = 80.0
+_PLACED: Float32 = (TEMPLATE - TEMPLATE[2]) * (
+    _INTER_OCULAR / float(np.linalg.norm(TEMPLATE[1] - TEMPLATE[0]))
+) + _SIDE / 2
+_MIRRORED = [1, 0, 2, 4, 3]
+
+
+class LivenessSettings(DetectionSettings):
+    longest_side: int = Field(default=960, ge=320, description="pixels of the longer side; more is scaled down")
+    max_frames: int = Field(default=16, ge=2, description="more frames than this are refused")
+    threshold: float = Field(default=0.5, ge=0, le=1, description="the score from which a face counts as live")
+
+
+class LivenessCheck:
+    """Whether a face moved between frames as a solid head does; `serve_app.kyc.liveness` says what that can tell."""
+
+    def __init__(self, face_detector: Model, liveness: Model, settings: LivenessSettings):
+        self.face_detector = face_detector
+        self.liveness = liveness
+        self.settings = settings
+
+    async def assess(self, frames: list[bytes]) -> Liveness:
+        """Assesses encoded `frames` of one face; with fewer than two nothing is assessed, nor looked at.
+
+        Raises Problem as `images.decode` does, and 422 `no_face`, `several_faces` or `face_not_upright`, its field
+        `frames[i]` counted from 0; 413 `too_many_frames`.
+        """
+        if len(frames) < 2:
+            return self._answer(len(frames), None)
+        if len(frames) > self.settings.max_frames:
+            detail = f"Send at most {self.settings.max_frames} frames."
+            raise Problem(413, "too_many_frames", detail, field="frames")
+        pictures = await together(*(self._decode(frame, i) for i, frame in enumerate(frames)))
+        faces = await self._faces(pictures)
+        landmarks = await self._measure(pictures, faces)
+        score, measures = await self.liveness(landmarks[None])
+        return self._answer(len(frames), (float(score[0, 0]), float(measures[0, 0]), float(measures[0, 1])))
+
+    async def _decode(self, frame: bytes, i: int) -> UInt8:
+        with said_of(f"frames[{i}]"):
+            return (await asyncio.to_thread(detection.decode, frame, self.settings)).pixels
+
+    async def _faces(self, pictures: Sequence[UInt8]) -> list[Detection]:
+        """The face of each frame. Frames are taken in one go: one being upright answers for all."""
+        found = await detection.find(self.face_detector, pictures, self.settings)
+        clearest = max(range(len(found)), key=lambda i: max((face.score for face in found[i]), default=0.0))
+        chosen = []
+        for i, faces in enumerate(found):
+            with said_of(f"frames[{i}]"):
+                if i == clearest or not faces:
+                    await detection.require_upright(self.face_detector, pictures[i], faces, self.settings)
+                detection.require_alone(faces, self.settings)
+                chosen.append(largest(faces))
+        return chosen
+
+    async def _measure(self, pictures: Sequence[UInt8], faces: Sequence[Detection]) -> Float32:
+        """The faces' landmarks fp32[F, 5, 2], measured where each is turned, scaled and moved to the same place.
+
+        A detector's errors vary with where, how large and at what angle a face is, by more than the parallax sought.
+        In the same place they are nearly the same, and the mean with the mirror image's has none to a side: the
+        reduced chi of photos moved about fell from at most 4.1 to at most 1.4.
+        """
+        crops, matrices = await asyncio.to_thread(_placed, pictures, faces)
+        candidates = await self.face_detector(crops)
+        landmarks = []
+        for i, matrix in enumerate(matrices):
+            plain, mirrored = (self._landmarks(candidates[view]) for view in (i, i + len(faces)))
+            if plain is None or mirrored is None:
+                detail = "The face is not clear enough to follow; send a sharper frame."
+                raise Problem(422, "no_face", detail, field=f"frames[{i}]")
+            unmirrored = (np.array([_SIDE - 1, 0]) + mirrored * np.array([-1, 1]))[_MIRRORED]
+            landmarks.append(inverted(matrix, (plain + unmirrored) / 2))
+        return np.asarray(landmarks, np.float32)
+
+    def _landmarks(self, candidates: Float32) -> Float32 | None:
+        faces = suppress(candidates, self.settings.score_threshold, self.settings.overlap)
+        return faces[0].landmarks if faces else None
+
+    def _answer(self, frames: int, assessment: tuple[float, float, float] | None) -> Liveness:
+        threshold = self.settings.threshold
+        if assessment is None:
+            return Liveness(
+                assessed=False, score=None, live=None, threshold=threshold, frames=frames, motion=None, parallax=None
+            )
+        score, motion, parallax = assessment
+        return Liveness(
+            assessed=True,
+            score=score,
+            live=score >= threshold,
+            threshold=threshold,
+            frames=frames,
+            motion=motion,
+            parallax=parallax,
+        )
+
+
+def _placed(pictures: Sequence[UInt8], faces: Sequence[Detection]) -> tuple[UInt8, list[Matrix]]:
+    """The crop of each face, then each one's mirror image, uint8[2F, side, side, 3], and the F transforms into them."""
+    matrices = [similarity_transform(face.landmarks, _PLACED) for face in faces]
+    crops = [warp(picture, matrix, _SIDE) for picture, matrix in zip(pictures, matrices, strict=True)]
+    return np.stack(crops + [crop[:, ::-1] for crop in crops]), matrices

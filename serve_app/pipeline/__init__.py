@@ -1,0 +1,1 @@
+"""Running a pipeline: its steps as a graph, its stages as Ray Serve deployments."""

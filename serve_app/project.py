@@ -1,0 +1,79 @@
+"""A project's files: the spec, what is generated from it, and the model repository."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from serve_app.render import MODEL_REPOSITORY, SERVE_CONFIG, SPEC_FILE, render
+from serve_app.spec import Spec, load_spec
+
+
+class ProjectError(Exception):
+    """A project whose files cannot be used; says what to do."""
+
+
+@dataclass(frozen=True)
+class Project:
+    """The folder that holds cluster/spec.yaml, serve_config.yaml and model_repository/."""
+
+    root: Path
+
+    @property
+    def spec_file(self) -> Path:
+        return self.root / SPEC_FILE
+
+    @property
+    def repository(self) -> Path:
+        return self.root / MODEL_REPOSITORY
+
+    @property
+    def serve_config(self) -> Path:
+        return self.root / SERVE_CONFIG
+
+    def spec(self) -> Spec:
+        return load_spec(self.spec_file)
+
+
+def find_project(given: Path | None = None) -> Project:
+    """The project in `given`, else in $TANDEM_PROJECT, the current folder, or the checkout this package runs from.
+
+    ProjectError where none of them holds a spec.
+    """
+    named = given or (Path(os.environ["TANDEM_PROJECT"]) if "TANDEM_PROJECT" in os.environ else None)
+    candidates = [named] if named else [Path.cwd(), Path(__file__).resolve().parent.parent]
+    for root in candidates:
+        if (root / SPEC_FILE).is_file():
+            return Project(root.resolve())
+    looked = " or ".join(str(root) for root in candidates)
+    raise ProjectError(
+        f"no {SPEC_FILE} in {looked}; go to a Tandem project, or name one with --project or TANDEM_PROJECT"
+    )
+
+
+def stale_files(project: Project, spec: Spec) -> dict[str, str]:
+    """The diff of each generated file that is not what the spec renders, by its path in the project."""
+    diffs = {}
+    for name, wanted in render(spec).items():
+        path = project.root / name
+        present = path.read_text(encoding="utf-8") if path.is_file() else ""
+        if present != wanted:
+            old = name if path.is_file() else "/dev/null"
+            lines = difflib.unified_diff(
+                present.splitlines(True), wanted.splitlines(True), old, f"{name} (from the spec)"
+            )
+            diffs[name] = "".join(lines)
+    return diffs
+
+
+def write_files(project: Project, spec: Spec) -> list[str]:
+    """Write every generated file that is stale; answer their paths in the project."""
+    rendered = render(spec)
+    stale = list(stale_files(project, spec))
+    for name in stale:
+        path = project.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(rendered[name], encoding="utf-8")
+    return stale

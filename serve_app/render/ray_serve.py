@@ -1,0 +1,88 @@
+"""serve_config.yaml: Ray Serve's configuration of the embedded profile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+from ray.serve.schema import ServeDeploySchema
+
+from serve_app.spec import ProfileName, Spec, digest
+from serve_app.spec.schema import Replicas
+
+IMPORT_PATH = "serve_app.app:build"
+TRITON = "Triton"
+INGRESS = "Ingress"
+# A request is answered by the ingress when its SLA has passed; Ray's own limit only catches an ingress that is stuck.
+STUCK_AFTER = 1.5
+
+
+def serve_config(spec: Spec, profile: ProfileName = "embedded") -> dict[str, Any]:
+    """The configuration as plain data, valid by Ray Serve's own schema."""
+    deployments = [
+        _triton(spec, profile),
+        *(
+            _deployment(name, stage.replicas, spec, {})
+            for name, stage in spec.stages.items()
+            if stage.replicas is not None
+        ),
+        _deployment(INGRESS, spec.ingress, spec, {"max_queued_requests": spec.ingress.max_queued_requests}),
+    ]
+    longest = max(spec.sla(name) for name in spec.pipelines)
+    config = {
+        "proxy_location": "EveryNode",
+        "http_options": {
+            "host": spec.service.host,
+            "port": spec.service.port,
+            "request_timeout_s": longest.total_seconds() * STUCK_AFTER,
+        },
+        "applications": [
+            {
+                "name": spec.application,
+                "route_prefix": "/",
+                "import_path": IMPORT_PATH,
+                # The digest makes any change of the spec a change of the application, which Ray Serve then rolls out.
+                "args": {"profile": profile, "spec": digest(spec)},
+                "deployments": deployments,
+            }
+        ],
+    }
+    ServeDeploySchema.model_validate(config)
+    return config
+
+
+def _triton(spec: Spec, profile: ProfileName) -> dict[str, Any]:
+    triton = spec.profiles[profile].triton
+    return {
+        "name": TRITON,
+        "num_replicas": 1,
+        # Only the stages' questions where the server is go through Ray, never an inference.
+        "max_ongoing_requests": 1000,
+        "health_check_period_s": 2.0,
+        "health_check_timeout_s": 10.0,
+        "graceful_shutdown_timeout_s": triton.exit_timeout.total_seconds() + 5.0,
+        "ray_actor_options": {"num_cpus": triton.cpus, "num_gpus": triton.gpus, "memory": triton.memory},
+    }
+
+
+def _deployment(name: str, replicas: Replicas, spec: Spec, more: dict[str, Any]) -> dict[str, Any]:
+    scaling = replicas.autoscaling
+    return {
+        "name": name,
+        "max_ongoing_requests": replicas.max_ongoing_requests,
+        **more,
+        "graceful_shutdown_timeout_s": spec.service.sla.total_seconds() + 2.0,
+        "autoscaling_config": {
+            "min_replicas": scaling.min_replicas,
+            "max_replicas": scaling.max_replicas,
+            "target_ongoing_requests": scaling.target_ongoing_requests,
+            "upscale_delay_s": scaling.upscale_delay.total_seconds(),
+            "downscale_delay_s": scaling.downscale_delay.total_seconds(),
+        },
+        "ray_actor_options": {"num_cpus": replicas.cpus, "num_gpus": 0, "memory": replicas.memory},
+    }
+
+
+def render_serve_config(spec: Spec, header: str) -> str:
+    """The text of serve_config.yaml."""
+    return header + yaml.safe_dump(serve_config(spec), sort_keys=False, default_flow_style=False)

@@ -1,0 +1,74 @@
+"""Tensors as the spec writes them: `uint8[112, 112, 3]`, without the batch dimension."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import BeforeValidator
+from tritonclient.utils import np_to_triton_dtype
+
+# Strings are missing on purpose: Triton 2.51's python backend cannot exchange them under NumPy 2.
+DTYPES: dict[str, type[np.generic]] = {
+    "bool": np.bool_,
+    "uint8": np.uint8,
+    "uint16": np.uint16,
+    "uint32": np.uint32,
+    "uint64": np.uint64,
+    "int8": np.int8,
+    "int16": np.int16,
+    "int32": np.int32,
+    "int64": np.int64,
+    "float16": np.float16,
+    "float32": np.float32,
+    "float64": np.float64,
+}
+_TENSOR = re.compile(r"(?P<dtype>\w+)\s*\[(?P<dims>[^\]]*)\]")
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor of a model, without the batch dimension. A dimension of -1 varies from request to request."""
+
+    dtype: str
+    dims: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{', '.join(map(str, self.dims))}]"
+
+    @property
+    def numpy(self) -> type[np.generic]:
+        return DTYPES[self.dtype]
+
+    @property
+    def wire(self) -> str:
+        """The type's name in the Open Inference Protocol: FP32, UINT8, …"""
+        return str(np_to_triton_dtype(np.dtype(self.numpy)))
+
+    def mismatch(self, array: np.ndarray[Any, Any]) -> str | None:
+        """Why a batch (batch dimension first) does not fit this tensor, or None where it does."""
+        fits = array.ndim == len(self.dims) + 1 and all(
+            want in (-1, have) for want, have in zip(self.dims, array.shape[1:], strict=True)
+        )
+        if fits and array.dtype == np.dtype(self.numpy):
+            return None
+        return f"{array.dtype}{list(array.shape)} is not a batch of {self}"
+
+
+def parse_tensor(text: object) -> Tensor:
+    """`float32[256, 15]` → Tensor. ValueError says how to write it."""
+    example = "write a type and its dimensions without the batch, as uint8[112, 112, 3]"
+    match = _TENSOR.fullmatch(text.strip()) if isinstance(text, str) else None
+    if match is None:
+        raise ValueError(f"{text!r} is not a tensor; {example}")
+    if match["dtype"] not in DTYPES:
+        raise ValueError(f"{match['dtype']!r} is not a tensor type; write one of {', '.join(DTYPES)}")
+    parts = [part.strip() for part in match["dims"].split(",")]
+    if not all(re.fullmatch(r"-1|[1-9]\d*", part) for part in parts):
+        raise ValueError(f"{text!r}: a dimension is a whole number from 1, or -1 where it varies; {example}")
+    return Tensor(match["dtype"], tuple(map(int, parts)))
+
+
+TensorField = Annotated[Tensor, BeforeValidator(parse_tensor)]

@@ -1,0 +1,179 @@
+"""Calling a model: arrays in, arrays out, over gRPC to the Triton of this node."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tritonclient.grpc import InferInput
+from tritonclient.grpc.aio import InferenceServerClient, InferResult
+from tritonclient.utils import InferenceServerException
+
+from serve_app.concurrency import gather
+from serve_app.context import RequestContext, request_context, timings
+from serve_app.model import Array
+from serve_app.spec import ProfileName, Spec
+from serve_app.spec.schema import Model as ModelEntry
+from serve_app.triton.error import TritonError
+from serve_app.triton.errors import is_lost, model_unavailable, problem_of
+from serve_app.triton.wake_up import WakeUps
+
+
+class Connection:
+    """This process's gRPC channel to the node's Triton.
+
+    `locate(lost)` answers the server's address; `lost` is one that just failed, None at first.
+    """
+
+    def __init__(self, locate: Callable[[str | None], Awaitable[str]]):
+        self._locate = locate
+        self._lock = asyncio.Lock()
+        self._address: str | None = None
+        self._client: InferenceServerClient | None = None
+
+    async def client(self, lost: InferenceServerClient | None = None) -> InferenceServerClient:
+        """The client to use; a new one where `lost` is the one in use until now."""
+        async with self._lock:
+            if self._client is None or self._client is lost:
+                address = await self._locate(self._address)
+                # Its channel may carry other requests of this process, which end by themselves.
+                self._address, self._client = address, InferenceServerClient(address)
+            return self._client
+
+    @property
+    def in_use(self) -> InferenceServerClient | None:
+        return self._client
+
+
+class TritonModel:
+    """A model of the spec, served by Triton. See `serve_app.model.Model` for the contract with stage code."""
+
+    def __init__(
+        self, name: str, entry: ModelEntry, max_batch: int, wake_up_level: int, connection: Connection, folder: Path
+    ):
+        self.name = name
+        self._entry = entry
+        self._max_batch = max_batch
+        self._wake_up_level = wake_up_level
+        self._connection = connection
+        self._folder = folder
+        self._wake_ups = WakeUps(self._send_wake_up)
+
+    @cached_property
+    def labels(self) -> Sequence[str]:
+        for output in self._entry.outputs.values():
+            if output.labels is not None:
+                text = (self._folder / output.labels).read_text(encoding="utf-8")
+                return text.removesuffix("\n").split("\n")
+        return ()
+
+    async def __call__(self, *inputs: Array) -> Any:
+        self._check(inputs)
+        rows = len(inputs[0])
+        with timings.get().measure(self.name):
+            if rows <= self._max_batch:
+                answers = [await self._infer(inputs)]
+            else:
+                parts = range(0, rows, self._max_batch)
+                answers = await gather(
+                    [self._infer([array[start : start + self._max_batch] for array in inputs]) for start in parts]
+                )
+        outputs = tuple(
+            np.concatenate(column) if len(column) > 1 else column[0] for column in zip(*answers, strict=True)
+        )
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    def _check(self, inputs: Sequence[Array]) -> None:
+        """ValueError where the arrays are not what the spec says the model takes."""
+        tensors = self._entry.inputs
+        if len(inputs) != len(tensors):
+            raise ValueError(f"{self.name} takes {len(tensors)} inputs ({', '.join(tensors)}), not {len(inputs)}")
+        for (key, tensor), array in zip(tensors.items(), inputs, strict=True):
+            if reason := tensor.mismatch(array):
+                raise ValueError(f"{self.name}.{key}: {reason}")
+            if len(array) != len(inputs[0]) or not len(array):
+                raise ValueError(
+                    f"{self.name}.{key}: the batch has {len(array)} rows; all inputs need the same, at least one"
+                )
+
+    async def _infer(self, inputs: Sequence[Array]) -> list[Array]:
+        context = request_context.get()
+        request = _request(self._entry, inputs)
+        client: InferenceServerClient | None = None
+        retried = False
+        while True:
+            try:
+                client = await self._connected(client, context)
+                left = context.remaining()
+                with self._wake_ups.outstanding():
+                    result = await client.infer(
+                        self.name,
+                        request,
+                        request_id=context.request_id,
+                        priority=context.priority,
+                        timeout=int(left * 1e6),
+                        client_timeout=left,
+                    )
+                return self._outputs(result)
+            except InferenceServerException as error:
+                if retried or not is_lost(error):
+                    raise problem_of(error, self.name) from None
+                retried = True
+
+    async def _connected(self, lost: InferenceServerClient | None, context: RequestContext) -> InferenceServerClient:
+        try:
+            return await asyncio.wait_for(self._connection.client(lost), context.remaining())
+        except (asyncio.TimeoutError, TritonError):
+            raise model_unavailable(self.name) from None
+
+    def _outputs(self, result: InferResult) -> list[Array]:
+        arrays = []
+        for key, output in self._entry.outputs.items():
+            array = result.as_numpy(key)
+            if array is None or (reason := output.tensor.mismatch(array)):
+                raise ValueError(f"{self.name} answered {key}: {reason if array is not None else 'nothing'}")
+            arrays.append(array)
+        return arrays
+
+    async def _send_wake_up(self) -> None:
+        # Never executed, so the smallest tensors that Triton accepts will do.
+        smallest = [
+            np.zeros((1, *(1 if dim == -1 else dim for dim in tensor.dims)), tensor.numpy)
+            for tensor in self._entry.inputs.values()
+        ]
+        client = self._connection.in_use
+        if client is None:
+            return
+        try:
+            await client.infer(
+                self.name, _request(self._entry, smallest), priority=self._wake_up_level, timeout=1, client_timeout=1.0
+            )
+        except InferenceServerException:
+            return  # being refused is what it is for
+
+
+def _request(entry: ModelEntry, arrays: Sequence[Array]) -> list[InferInput]:
+    request = []
+    for (key, tensor), array in zip(entry.inputs.items(), arrays, strict=True):
+        request.append(InferInput(key, list(array.shape), tensor.wire).set_data_from_numpy(array))
+    return request
+
+
+def models_for(
+    spec: Spec,
+    profile: ProfileName,
+    names: Sequence[str],
+    connection: Connection,
+    repository: Path,
+) -> dict[str, TritonModel]:
+    """The callables for the models that a stage names."""
+    return {
+        name: TritonModel(
+            name, spec.models[name], spec.max_batch(name, profile), spec.wake_up_level, connection, repository / name
+        )
+        for name in names
+    }

@@ -1,0 +1,76 @@
+"""What a Triton server is started with: its port, its arguments, its environment."""
+
+from __future__ import annotations
+
+import math
+import os
+import socket
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import serve_app
+from serve_app.triton.find import Installation
+
+# Ports that Triton, Ray Serve and Ray's workers use by default, and the proxies of Ray Serve.
+_AVOIDED_PORTS = (range(8000, 8003), range(9000, 9001), range(9101, 9102), range(30000, 31001), range(40000, 41001))
+# Pools of threads that the models' libraries would make, one thread for every core of the machine.
+_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+
+
+def free_port() -> int:
+    """A port of the loopback interface that nothing listens on now and that nothing else here is known to want."""
+    held = []
+    try:
+        while True:
+            held.append(socket.socket())
+            held[-1].bind(("127.0.0.1", 0))
+            port: int = held[-1].getsockname()[1]
+            if not any(port in avoided for avoided in _AVOIDED_PORTS):
+                return port
+    finally:
+        for each in held:
+            each.close()
+
+
+def command(
+    binary: Path,
+    backends: Path,
+    repository: Path,
+    *,
+    models: Sequence[str],
+    config_name: str | None,
+    port: int,
+    exit_timeout: float,
+) -> list[str]:
+    """The server's command line; the guard puts its own prefix of names where `{prefix}` stands."""
+    return [
+        str(binary),
+        "--id={prefix}",
+        f"--model-repository={repository}",
+        f"--backend-directory={backends}",
+        "--backend-config=python,shm-region-prefix-name={prefix}",
+        "--model-control-mode=explicit",
+        *(f"--load-model={model}" for model in models),
+        *([] if config_name is None else [f"--model-config-name={config_name}"]),
+        "--disable-auto-complete-config",
+        "--strict-readiness=true",
+        f"--exit-timeout-secs={math.ceil(exit_timeout)}",
+        "--allow-http=false",
+        "--allow-metrics=false",
+        "--grpc-address=127.0.0.1",
+        f"--grpc-port={port}",
+    ]
+
+
+def environment(installation: Installation, added: Mapping[str, str]) -> dict[str, str]:
+    """The models' processes run the first python3 on PATH, and have to find this very package."""
+    here = dict(os.environ)
+    first = {
+        "PATH": [Path(sys.executable).parent],
+        "LD_LIBRARY_PATH": installation.library_path,
+        "PYTHONPATH": [Path(serve_app.__file__).parent.parent],
+    }
+    for name, folders in first.items():
+        here[name] = os.pathsep.join([*map(str, folders), *([here[name]] if here.get(name) else [])])
+    return {**here, **dict.fromkeys(_ONE_THREAD, "1"), **added}

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from serve_app.spec.checks import cross_checks
+from serve_app.spec.code import code_checks
+from serve_app.spec.schema import Spec
+
+Data = dict[str, Any]
+
+
+def put(*path: str | int) -> Callable[[Data, Any], None]:
+    def change(data: Data, value: Any) -> None:
+        place: Any = data
+        for part in path[:-1]:
+            place = place[part]
+        place[path[-1]] = value
+
+    return change
+
+
+CASES = {
+    "two default tiers": (put("tiers", "bulk", "default"), True, "2 tiers have default: true"),
+    "a gap in the priorities": (put("tiers", "bulk", "priority"), 5, "the priorities are [1, 2, 5]"),
+    "a gpu without gpus": (put("profiles", "gpu", "triton", "gpus"), 0, "device is gpu and gpus is 0"),
+    "an unpinned wheel": (put("profiles", "embedded", "triton", "sha256"), None, "give both or neither"),
+    "onnxruntime in the wheel": (put("profiles", "embedded", "onnx"), "onnxruntime", "has no ONNX Runtime backend"),
+    "a name for input and output": (
+        put("models", "arcface", "outputs"),
+        {"crop": "float32[128]"},
+        "an input has this name too",
+    ),
+    "onnx without weights": (put("models", "arcface", "weights"), None, "an ONNX model needs weights"),
+    "a delay longer than the budget": (
+        put("models", "arcface", "queue_delay"),
+        "151ms",
+        "in profile gpu the queue delay of 151ms is longer than the latency budget of 150ms",
+    ),
+    "a queue below the batch": (
+        put("models", "arcface", "queue_size"),
+        15,
+        "a queue of 15 can never fill a batch of 16",
+    ),
+    "a package without its file": (put("models", "arcface", "weights", "file"), None, "say which file"),
+    "an unpinned package": (put("models", "arcface", "weights", "sha256"), None, "pin the package"),
+    "an unknown model": (put("stages", "faces", "models"), ["arcfase", "face_detector"], "there is no model 'arcfase'"),
+    "a stage placed nowhere": (put("stages", "decision", "runs_in"), None, "either replicas, for processes of its own"),
+    "a target above the limit": (
+        put("stages", "faces", "replicas", "max_ongoing_requests"),
+        3,
+        "a replica never has that many requests",
+    ),
+    "two pipelines on a route": (
+        put("pipelines", "read", "route"),
+        "/v1/verify",
+        "pipeline verify has this route already",
+    ),
+    "a reserved route": (put("pipelines", "read", "route"), "/v2/models", "the ingress keeps"),
+    "an unknown stage": (
+        put("pipelines", "read", "steps", "document", "call"),
+        "papers.read",
+        "there is no stage 'papers'",
+    ),
+    "an unknown source": (
+        put("pipelines", "verify", "steps", "face", "takes", "selfie"),
+        "liveness",
+        "'liveness' is neither an input nor an earlier step: selfie, document, frames",
+    ),
+    "an unread step": (
+        put("pipelines", "verify", "steps", "decision", "takes"),
+        {"face": "face", "document": "document_text"},
+        "no later step takes this result",
+    ),
+    "budgets above the SLA": (
+        put("pipelines", "read", "sla"),
+        "1s",
+        "the budgets along document are 1200ms (paddleocr_det 600ms + paddleocr_rec 600ms), more than the SLA of 1s",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "value", "message"), CASES.values(), ids=CASES)
+def test_what_does_not_fit_together_is_refused(
+    example: Data, change: Callable[[Data, Any], None], value: Any, message: str
+) -> None:
+    change(example, value)
+    messages = [text for _, text in cross_checks(Spec.model_validate(example))]
+    assert any(message in text for text in messages), messages
+
+
+def test_the_projects_own_spec_fits_together(example: Data) -> None:
+    spec = Spec.model_validate(example)
+    assert cross_checks(spec) == []
+    assert list(code_checks(spec)) == []
+
+
+def test_replica_bounds_the_wrong_way_round_are_refused(example: Data) -> None:
+    example["ingress"]["autoscaling"] |= {"min_replicas": 3}
+    assert [text for _, text in cross_checks(Spec.model_validate(example))] == [
+        "this is less than min_replicas; make it at least that"
+    ]
+
+
+def test_a_stage_that_nothing_calls_is_refused(example: Data) -> None:
+    example["stages"]["spare"] = example["stages"]["faces"]
+    assert any("no pipeline calls this stage" in text for _, text in cross_checks(Spec.model_validate(example)))
+
+
+def test_a_lone_request_that_could_never_be_answered_is_refused(example: Data) -> None:
+    """Triton takes a queue delay above the queue timeout in silence, and then fails every lone request."""
+    example["pipelines"] = {"read": example["pipelines"]["read"] | {"sla": "1300ms"}}
+    example["stages"] = {"documents": example["stages"]["documents"]}
+    example["models"]["paddleocr_rec"]["queue_delay"] = "150ms"
+    messages = [text for _, text in cross_checks(Spec.model_validate(example))]
+    assert any("a lone request would always fail: the queue delay of 150ms" in text for text in messages), messages
+
+
+@pytest.mark.parametrize(
+    ("change", "value", "message"),
+    [
+        (put("stages", "faces", "code"), "serve_app.kyc.nowhere:Faces", "cannot be loaded"),
+        (put("stages", "faces", "code"), "serve_app.kyc.face_stage:Nobody", "cannot be loaded"),
+        (put("stages", "faces", "models"), ["arcface"], "takes the models arcface, face_detector"),
+        (put("stages", "faces", "settings"), {"treshold": 0.3}, "Extra inputs are not permitted"),
+        (put("models", "arcface", "weights", "prepare"), "serve_app.weights.sface:nothing", "cannot be loaded"),
+        (put("pipelines", "read", "steps", "document", "call"), "documents.write", "has no `async def write`"),
+        (put("pipelines", "read", "steps", "document", "takes"), {"picture": "image"}, "takes image"),
+    ],
+    ids=["module", "class", "models", "settings", "recipe", "method", "arguments"],
+)
+def test_code_that_does_not_fit_its_entry_is_refused(
+    example: Data, change: Callable[[Data, Any], None], value: Any, message: str
+) -> None:
+    change(example, value)
+    messages = [text for _, text in code_checks(Spec.model_validate(example))]
+    assert any(message in text for text in messages), messages
