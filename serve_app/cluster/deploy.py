@@ -18,12 +18,21 @@ Progress = Callable[[str], None]
 _POLL_S = 0.25
 
 
-def dashboard_answers(address: str) -> bool:
+def dashboard_answers(head: Head) -> bool:
     """Whether Ray's dashboard can take a deployment."""
     try:
-        return httpx.get(f"{address}/api/serve/applications/", timeout=5).status_code == 200
+        return details(head).status_code == 200
     except httpx.TransportError:
         return False
+
+
+def details(head: Head) -> httpx.Response:
+    """What Ray Serve says of its applications."""
+    return httpx.get(f"{head.dashboard}/api/serve/applications/", headers=_headers(head), timeout=10)
+
+
+def _headers(head: Head) -> dict[str, str]:
+    return {"Authorization": f"Bearer {head.token}"}
 
 
 def deploy(project: Project, head: Head, timeout: float, progress: Progress) -> None:
@@ -31,7 +40,7 @@ def deploy(project: Project, head: Head, timeout: float, progress: Progress) -> 
 
     ClusterError with Ray's reason where a part fails or time runs out.
     """
-    client = ServeSubmissionClient(head.dashboard)
+    client = ServeSubmissionClient(head.dashboard, headers=_headers(head))
     config = yaml.safe_load(project.serve_config.read_text(encoding="utf-8"))
     client.deploy_applications(config)
     application = config["applications"][0]["name"]
@@ -74,7 +83,7 @@ def undeploy(head: Head, timeout: float) -> bool:
     """Let the application finish its requests and end it; whether that worked in time."""
     give_up = time.monotonic() + timeout
     try:
-        client = ServeSubmissionClient(head.dashboard)
+        client = ServeSubmissionClient(head.dashboard, headers=_headers(head))
         client.delete_applications()  # type: ignore[no-untyped-call]
         while client.get_serve_details()["applications"]:
             if time.monotonic() > give_up:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -28,18 +29,23 @@ from serve_app.project import Project
 from serve_app.spec import Spec
 
 MARK = "TANDEM_HEAD"
+_STATE = "head.json"
 _POLL_S = 0.1
 
 
 @dataclass(frozen=True)
 class Head:
-    """A head node that was started for a project."""
+    """A head node that was started for a project.
+
+    `token` opens Ray's dashboard and its ports. Some of those listen on every interface and run what they are sent.
+    """
 
     mark: str
     pid: int
     started: float
     dashboard: str
     url: str
+    token: str
 
     def is_running(self) -> bool:
         try:
@@ -55,9 +61,18 @@ def home(project: Project) -> Path:
 
 
 def find_head(project: Project) -> Head | None:
-    """The project's head node as it was started last, whether it runs or not."""
-    state = home(project) / "head.json"
-    return Head(**json.loads(state.read_text())) if state.is_file() else None
+    """The project's head node as it was started last, whether it runs or not. None after an orderly end."""
+    state = home(project) / _STATE
+    if not state.is_file():
+        return None
+    try:
+        return Head(**json.loads(state.read_text()))
+    except (TypeError, ValueError):
+        raise ClusterError(f"{state} is of another version of Tandem; end what that started, then remove it") from None
+
+
+def forget_head(project: Project) -> None:
+    (home(project) / _STATE).unlink(missing_ok=True)
 
 
 def processes(head: Head) -> list[psutil.Process]:
@@ -72,10 +87,11 @@ def processes(head: Head) -> list[psutil.Process]:
     return found
 
 
-def start_head(project: Project, spec: Spec, wait: Callable[[], bool], timeout: float) -> Head:
-    """Start Ray for the project and wait until `wait()` is true. ClusterError, with Ray's own words, where it fails."""
+def start_head(project: Project, spec: Spec, is_ready: Callable[[Head], bool], timeout: float) -> Head:
+    """Start Ray for the project and wait until `is_ready(head)`. ClusterError, with Ray's own words, where it fails."""
     folder = _fresh_home(project)
     mark = uuid.uuid4().hex
+    token = secrets.token_hex(32)
     free = _free_ports(4)
     command = [
         str(Path(sys.executable).parent / "ray"),
@@ -95,8 +111,12 @@ def start_head(project: Project, spec: Spec, wait: Callable[[], bool], timeout: 
         **os.environ,
         MARK: mark,
         "TANDEM_PROJECT": str(project.root),
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN": token,
         # Ray's workers, and with them Triton, would otherwise be the least favoured processes of the machine.
         "RAY_worker_niceness": "0",
+        # Ray's name for a cluster of this machine alone, most of whose ports are then on the loopback interface.
+        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     }
     log = folder / "head.log"
     with log.open("wb") as output:
@@ -115,10 +135,11 @@ def start_head(project: Project, spec: Spec, wait: Callable[[], bool], timeout: 
         started=psutil.Process(process.pid).create_time(),
         dashboard=f"http://127.0.0.1:{spec.ray.dashboard_port}",
         url=f"http://{'127.0.0.1' if spec.service.host == '0.0.0.0' else spec.service.host}:{spec.service.port}",
+        token=token,
     )
-    (folder / "head.json").write_text(json.dumps(asdict(head)))
+    (folder / _STATE).write_text(json.dumps(asdict(head)))
     give_up = time.monotonic() + timeout
-    while not wait():
+    while not is_ready(head):
         if process.poll() is not None or time.monotonic() > give_up:
             words = log.read_text(errors="replace").strip().splitlines()[-5:]
             stop_head(head, 5)

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import httpx
 
 from serve_app.artefacts import prepare_all
-from serve_app.cluster.deploy import dashboard_answers, deploy, undeploy
+from serve_app.cluster.deploy import dashboard_answers, deploy, details, undeploy
 from serve_app.cluster.error import ClusterError
-from serve_app.cluster.head import find_head, home, processes, start_head, stop_head
+from serve_app.cluster.head import find_head, forget_head, home, processes, start_head, stop_head
 from serve_app.cluster.preflight import check_machine
 from serve_app.cluster.sample import verify_sample
 from serve_app.project import Project, write_files
@@ -34,8 +34,7 @@ def up(project: Project, profile: ProfileName, progress: Progress) -> None:
     for name in write_files(project, spec):
         progress(f"rendered {name}")
     progress("starting Ray")
-    dashboard = f"http://127.0.0.1:{spec.ray.dashboard_port}"
-    head = start_head(project, spec, lambda: dashboard_answers(dashboard), RAY_START_S)
+    head = start_head(project, spec, dashboard_answers, RAY_START_S)
     progress(f"deploying {spec.application}")
     startup = spec.profiles[profile].triton.startup_timeout.total_seconds()
     try:
@@ -50,7 +49,7 @@ def up(project: Project, profile: ProfileName, progress: Progress) -> None:
     progress("up and running; end it with `tandem down`")
     progress(f"  API        {head.url}/v1/verify")
     progress(f"  API docs   {head.url}/docs")
-    progress(f"  dashboard  {head.dashboard}")
+    progress(f"  dashboard  {head.dashboard}, token {head.token}")
     progress(f"  logs       {home(project)}/session_latest/logs")
 
 
@@ -67,6 +66,7 @@ def down(project: Project, progress: Progress) -> None:
             progress("Ray Serve did not end the application in time; ending its processes")
     for name in stop_head(head, STOP_GRACE_S):
         progress(f"had to kill {name}")
+    forget_head(project)
     progress("down")
 
 
@@ -77,12 +77,12 @@ def status(project: Project, show: Callable[[str], object]) -> bool:
         show("down; start it with `tandem up`")
         return False
     try:
-        details = httpx.get(f"{head.dashboard}/api/serve/applications/", timeout=10).json()
+        applications = details(head).json()["applications"]
         ready = httpx.get(f"{head.url}/readyz", timeout=10).status_code == 200
     except httpx.TransportError as error:
         show(f"Ray's head node runs but does not answer ({error}); its logs are in {home(project)}")
         return False
-    for name, application in details["applications"].items():
+    for name, application in applications.items():
         show(f"{name}: {application['status'].lower()}")
         for deployment_name, deployment in application["deployments"].items():
             states = [replica["state"].lower() for replica in deployment["replicas"]]

@@ -71,10 +71,10 @@ async def find(detector: Model, pictures: Sequence[UInt8], settings: DetectionSe
     """The faces of each picture uint8[H, W, 3], the most certain first.
 
     One call for all pictures at the coarse size, and one at the fine size for those without a face or whose largest
-    is small; what the fine one finds replaces the coarse faces.
+    is small, unless the coarse size had every pixel; what the fine one finds replaces the coarse faces.
     """
     found = await _detect(detector, pictures, settings.coarse_side, settings)
-    unsure = [i for i, faces in enumerate(found) if not faces or _is_small(faces, pictures[i], settings)]
+    unsure = [i for i, faces in enumerate(found) if _deserves_a_finer_look(faces, pictures[i], settings)]
     fine = await _detect(detector, [pictures[i] for i in unsure], settings.fine_side, settings)
     for i, faces in zip(unsure, fine, strict=True):
         found[i] = faces or found[i]
@@ -130,9 +130,11 @@ def _letterboxed(pictures: Sequence[UInt8], side: int) -> tuple[UInt8, list[floa
     return np.stack(squares), list(scales)
 
 
-def _is_small(faces: Sequence[Detection], picture: UInt8, settings: DetectionSettings) -> bool:
-    scale = min(1.0, settings.coarse_side / max(picture.shape[:2]))
-    return bool(largest(faces).box[2] * scale < settings.small_face)
+def _deserves_a_finer_look(faces: Sequence[Detection], picture: UInt8, settings: DetectionSettings) -> bool:
+    scale = settings.coarse_side / max(picture.shape[:2])
+    if scale >= 1:
+        return False
+    return not faces or bool(largest(faces).box[2] * scale < settings.small_face)
 
 
 def _turns(picture: UInt8) -> list[UInt8]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import itertools
 
 import cv2
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from serve_app.kyc import images, mrz_correction, text_detection, text_recognition
 from serve_app.kyc.answers import Document, TextLine
@@ -28,7 +29,9 @@ class DocumentsSettings(BaseModel):
         default=736, ge=320, le=2048, description="pixels of the longest side that the text detector is given at most"
     )
     text_threshold: float = Field(default=0.3, gt=0, lt=1, description="probability from which a pixel is text")
-    box_threshold: float = Field(default=0.5, gt=0, lt=1, description="mean probability that a line must have; long runs of < get little")
+    box_threshold: float = Field(
+        default=0.5, gt=0, lt=1, description="mean probability that a line must have; long runs of < get little"
+    )
     unclip_ratio: float = Field(
         default=1.5, gt=0, le=4, description="how much a detected line grows: area · ratio / perimeter"
     )
@@ -38,6 +41,13 @@ class DocumentsSettings(BaseModel):
         description="widths that line crops are padded to, ascending; wider ones are squeezed into the last",
     )
     min_confidence: float = Field(default=0.5, ge=0, le=1, description="lines read with less are dropped")
+
+    @field_validator("widths")
+    @classmethod
+    def _ascending(cls, widths: tuple[int, ...]) -> tuple[int, ...]:
+        if any(narrow >= wide for narrow, wide in itertools.pairwise((0, *widths))):
+            raise ValueError("widths must be positive and ascend; write them in order, each once")
+        return widths
 
 
 class Documents:

@@ -73,7 +73,7 @@ def intersection_over_union(box: Float32, boxes: Float32) -> Float32:
 
 
 def largest(faces: Sequence[Detection]) -> Detection:
-    """The face with the largest box. Raises ValueError where there is none."""
+    """The face with the largest box, of one or more."""
     return max(faces, key=lambda face: face.area)
 
 

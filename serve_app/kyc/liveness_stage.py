@@ -29,6 +29,8 @@ _MIRRORED = [1, 0, 2, 4, 3]
 
 class LivenessSettings(DetectionSettings):
     longest_side: int = Field(default=960, ge=320, description="pixels of the longer side; more is scaled down")
+    # The landmarks are measured in a crop of their own, so a small face needs no second look.
+    small_face: float = Field(default=0, ge=0, description="width in pixels below which a coarse face is small")
     max_frames: int = Field(default=16, ge=2, description="more frames than this are refused")
     threshold: float = Field(default=0.5, ge=0, le=1, description="the score from which a face counts as live")
 

@@ -8,10 +8,9 @@ Three kinds of repair, the first two of which need no check digit to be right af
 - mending: where a check digit still fails, O/0, I/1, B/8 and the like may be confused in a field that has both.
 
 A check digit alone cannot tell a slip from a changed character: of n possible repairs one satisfies it by chance with
-probability n/10. So a field is mended only where the printed text repeats it but for such confusions, by the smallest
-set of substitutions, which must be the only one of its size or the only one that makes the field exactly as printed. A
+probability n/10. So a field is mended only where that makes it what the printed text says, letter for letter, and a
 length is repaired within or before the document number only to a number that is printed as well. Digits are never
-exchanged for digits. All else stays as read and invalid.
+exchanged for digits. All else stays as read, and invalid.
 """
 
 from __future__ import annotations
@@ -36,13 +35,9 @@ _SIGNS = str.maketrans(
 _DOUBLE = re.compile("[«《]")
 _TO_DIGIT = dict(zip("OQDUILZASGTB", "000011245678", strict=True))
 _TO_LETTER = dict(zip("01245678", "OIZASGTB", strict=True))
-# What a character of a field with letters and digits may have been.
-_CONFUSED = {"0": "OQD", "O": "0", "Q": "0", "D": "0", "1": "IL", "I": "1", "L": "1", "2": "Z", "Z": "2"}
-_CONFUSED |= {"5": "S", "S": "5", "6": "G", "G": "6", "8": "B", "B": "8"}
 _FOLD = str.maketrans("OQDILZSGB", "000112568")
 _FILLER_LIKE = "KCES"  # letters that a filler is read as
 _LOST_FILLERS, _LOST, _EXTRA = 14, 2, 3
-_MOST_MENDED = 2
 _SHORTEST_PRINTED = 5
 
 
@@ -76,7 +71,7 @@ def find(rows: Sequence[str]) -> Mrz | None:
         for printed in [_Printed.of([*rows[:first], *rows[first + layout.lines :]])]
         for reading in _readings(layout, cleaned[first : first + layout.lines])
         for zone in [mrz.parse(format, reading.lines)]
-        if _plausible(zone, reading) and (not reading.number_moved or printed.repeats(zone.document_number))
+        if _plausible(zone, reading) and _number_stands(zone, reading, printed)
     ]
     if not candidates:
         return None
@@ -105,13 +100,15 @@ class _Printed:
         exact = [_plain(row) for row in rows]
         return cls(exact, [row.translate(_FOLD) for row in exact])
 
-    def repeats(self, text: str) -> bool:
-        """Whether `text` is printed, but for confused characters."""
-        plain = _plain(text).translate(_FOLD)
-        return len(plain) >= _SHORTEST_PRINTED and any(plain in row for row in self.folded)
-
-    def has(self, text: str) -> bool:
-        return any(_plain(text) in row for row in self.exact)
+    def versions(self, text: str) -> set[str]:
+        """What is printed where `text` would be, but for confused characters: pieces of the same length."""
+        folded = _plain(text).translate(_FOLD)
+        return {
+            exact[match.start() : match.start() + len(folded)]
+            for exact, row in zip(self.exact, self.folded, strict=True)
+            for match in re.finditer(f"(?={re.escape(folded)})", row)
+            if len(folded) >= _SHORTEST_PRINTED
+        }
 
 
 def _plain(text: str) -> str:
@@ -129,6 +126,11 @@ def _plausible(zone: mrz.Zone, reading: _Reading) -> bool:
         and (type_lost or reading.lines[0][0] in ("P" if zone.format == "TD3" else "ACI"))
         and (holds or not (reading.resized or type_lost))
     )
+
+
+def _number_stands(zone: mrz.Zone, reading: _Reading, printed: _Printed) -> bool:
+    moved_to_fit = reading.number_moved and zone.checks["document_number"]
+    return not moved_to_fit or bool(printed.versions(zone.document_number))
 
 
 def _readings(layout: mrz.Layout, read: Sequence[tuple[str, int]]) -> Iterator[_Reading]:
@@ -154,7 +156,7 @@ def _readings(layout: mrz.Layout, read: Sequence[tuple[str, int]]) -> Iterator[_
 
 def _shaped(text: str, layout: mrz.Layout, names: bool) -> bool:
     foreign = sum(character not in mrz.CHARACTERS["any"] for character in text)
-    long_enough = FILLER in text if names else len(text) >= layout.width - _LOST_FILLERS
+    long_enough = FILLER * 2 in text if names else len(text) >= layout.width - _LOST_FILLERS
     return long_enough and len(text) <= layout.width + _EXTRA and foreign <= 2
 
 
@@ -226,29 +228,18 @@ def _mend(format: mrz.Format, lines: tuple[str, ...], printed: _Printed) -> tupl
     mended = 0
     for field in layout.fields:
         line, start, stop = field.span
+        text = lines[line][start:stop]
         check = own.get(field.span, "composite")
-        repeated = field.alphabet == "any" and printed.repeats(lines[line][start:stop])
-        if not repeated or mrz.parse(format, lines).checks[check]:
+        if field.alphabet != "any" or FILLER in text.rstrip(FILLER) or mrz.parse(format, lines).checks[check]:
             continue
-        for size in range(1, _MOST_MENDED + 1):
-            substituted = _substituted(lines, field.span, size)
-            solutions = [candidate for candidate in substituted if mrz.parse(format, candidate).checks[check]]
-            if len(solutions) > 1:
-                solutions = [s for s in solutions if printed.has(s[line][start:stop])] or solutions
-            if len(solutions) == 1:
-                lines, mended = solutions[0], mended + size
-            if solutions:
-                break
+        solutions = [
+            candidate
+            for version in printed.versions(text)
+            for changed in [lines[line][:start] + version.ljust(stop - start, FILLER) + lines[line][stop:]]
+            for candidate in [(*lines[:line], changed, *lines[line + 1 :])]
+            if mrz.parse(format, candidate).checks[check]
+        ]
+        if len(solutions) == 1:
+            mended += sum(a != b for a, b in zip(lines[line], solutions[0][line], strict=True))
+            lines = solutions[0]
     return lines, mended
-
-
-def _substituted(lines: tuple[str, ...], span: mrz.Span, size: int) -> Iterator[tuple[str, ...]]:
-    """The lines with `size` characters of the span exchanged for what they are confused with."""
-    line, start, stop = span
-    places = [position for position in range(start, stop) if lines[line][position] in _CONFUSED]
-    for chosen in itertools.combinations(places, size):
-        for letters in itertools.product(*(_CONFUSED[lines[line][position]] for position in chosen)):
-            text = list(lines[line])
-            for position, letter in zip(chosen, letters, strict=True):
-                text[position] = letter
-            yield (*lines[:line], "".join(text), *lines[line + 1 :])

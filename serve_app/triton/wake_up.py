@@ -53,8 +53,8 @@ class WakeUps:
 
     def _fire(self) -> None:
         self._schedule(BACKSTOP_S)
-        # One at a time: a server that is slow to answer these needs no more of them.
-        if not self._sending:
-            task = asyncio.get_running_loop().create_task(self._send())
-            self._sending.add(task)
-            task.add_done_callback(self._sending.discard)
+        # Those sent before may still be unanswered: Triton answers them when it forms the next batch, but each of them
+        # has woken it once only.
+        task = asyncio.get_running_loop().create_task(self._send())
+        self._sending.add(task)
+        task.add_done_callback(self._sending.discard)

@@ -60,18 +60,18 @@ class Repository:
         if graph is not None:
             onnx.save(graph, version / "model.onnx")
 
-    def add_lookup(self, name: str = "lookup", *, size: int = 10, queue_delay_us: int = 100_000, dtype: str = "INT64"):
+    def add_lookup(self, name: str = "lookup", *, dtype: str = "INT64", batch: int | str = "N") -> None:
         """index int64[-1] → value fp32[-1], twice the index, and merged int64[1], the rows of the run it was part of.
 
-        An index outside 0 … size-1 makes ONNX Runtime fail the whole run.
+        An index above 9 makes ONNX Runtime fail the whole run.
         """
         config = (
-            f"max_batch_size: 8 dynamic_batching {{max_queue_delay_microseconds: {queue_delay_us}}}"
+            "max_batch_size: 8 dynamic_batching {max_queue_delay_microseconds: 100000}"
             f'input [{{name: "index" data_type: TYPE_{dtype} dims: [-1]}}]'
             'output [{name: "value" data_type: TYPE_FP32 dims: [-1]}, {name: "merged" data_type: TYPE_INT64 dims: [1]}]'
             'parameters {key: "intra_op_threads" value {string_value: "1"}}'
         )
-        self.add(name, ONNX_CODE, config, lookup_graph(size))
+        self.add(name, ONNX_CODE, config, lookup_graph(batch))
 
     def add_reverse(self) -> None:
         inputs = ",".join(f'{{name: "X_{d}" data_type: TYPE_{d} dims: [-1, -1, -1, -1] optional: true}}' for d in DTYPES)
@@ -79,8 +79,8 @@ class Repository:
         self.add("reverse", REVERSE_CODE, f"max_batch_size: 0 input [{inputs}] output [{outputs}]")
 
 
-def lookup_graph(size: int) -> onnx.ModelProto:
-    table = helper.make_tensor("table", TensorProto.FLOAT, [size], [2.0 * index for index in range(size)])
+def lookup_graph(batch: int | str) -> onnx.ModelProto:
+    table = helper.make_tensor("table", TensorProto.FLOAT, [10], [2.0 * index for index in range(10)])
     one, zero = (helper.make_tensor(str(number), TensorProto.INT64, [1], [number]) for number in (1, 0))
     nodes = [
         helper.make_node("Gather", ["table", "index"], ["value"]),
@@ -92,10 +92,10 @@ def lookup_graph(size: int) -> onnx.ModelProto:
     graph = helper.make_graph(
         nodes,
         "lookup",
-        [helper.make_tensor_value_info("index", TensorProto.INT64, ["N", "K"])],
+        [helper.make_tensor_value_info("index", TensorProto.INT64, [batch, "K"])],
         [
-            helper.make_tensor_value_info("value", TensorProto.FLOAT, ["N", "K"]),
-            helper.make_tensor_value_info("merged", TensorProto.INT64, ["N", 1]),
+            helper.make_tensor_value_info("value", TensorProto.FLOAT, [batch, "K"]),
+            helper.make_tensor_value_info("merged", TensorProto.INT64, [batch, 1]),
         ],
         [table, one, zero],
     )
