@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import socket
 from collections.abc import Iterator
@@ -47,4 +48,4 @@ def _ports(spec: Spec) -> Iterator[str]:
         try:
             socket.create_server((host, port)).close()
         except OSError as error:
-            yield f"port {port} on {host} cannot be had ({error.strerror}); end its user, or change {key} in the spec."
+            yield f"port {port} on {host} cannot be had ({os.strerror(error.errno or 0)}); end its user, or change {key} in the spec."

@@ -69,7 +69,7 @@ def _mean_inside(probability: UInt8, quad: Array) -> float:
     left, top = np.clip(np.floor(quad.min(axis=0)).astype(int), 0, (width - 1, height - 1))
     right, bottom = np.clip(np.ceil(quad.max(axis=0)).astype(int), 0, (width - 1, height - 1))
     inside = np.zeros((bottom - top + 1, right - left + 1), np.uint8)
-    cv2.fillPoly(inside, [(quad - (left, top)).astype(np.int32)], 1)
+    cv2.fillPoly(inside, [np.rint(quad - (left, top)).astype(np.int32)], 1)
     return float(cv2.mean(probability[top : bottom + 1, left : right + 1], inside)[0]) / 255
 
 

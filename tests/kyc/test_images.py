@@ -57,7 +57,7 @@ def png_header(width: int, height: int) -> bytes:
 
 
 JPEG = encoded(scene_image(), "JPEG", quality=95)
-KINDS = {"JPEG": JPEG, **{kind: encoded(scene_image(), kind) for kind in ("PNG", "WEBP", "TIFF", "BMP", "GIF")}}
+KINDS = {"JPEG": JPEG, **{kind: encoded(scene_image(), kind) for kind in ("PNG", "WEBP", "BMP", "GIF")}}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -78,8 +78,9 @@ def test_every_format_decodes_to_bgr(kind):
         b"\x00" * 500,
         b"<svg xmlns='http://www.w3.org/2000/svg'/>",
         b"\0\0\0\x18ftypheic" + b"\0" * 64,
+        encoded(Image.new("RGB", (99, 99)), "TIFF"),
     ],
-    ids=["empty", "text", "zeros", "svg", "heic"],
+    ids=["empty", "text", "zeros", "svg", "heic", "tiff"],
 )
 def test_what_is_no_picture_is_refused(data):
     assert code_of(data) == (415, "not_an_image")
@@ -102,7 +103,7 @@ def test_a_picture_with_too_short_a_side_is_refused(size):
     assert code_of(encoded(Image.new("RGB", size), "PNG"), min_side=64) == (422, "image_too_small")
 
 
-@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "TIFF", "BMP", "GIF"])
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "BMP", "GIF"])
 @pytest.mark.parametrize("kept", [0.02, 0.3, 0.6, 0.97])
 def test_a_truncated_file_is_refused(kind, kept):
     data = KINDS[kind]
@@ -118,8 +119,8 @@ def test_bytes_after_the_end_of_a_jpeg_do_not_matter():
     assert np.array_equal(decode(JPEG + b"trailer" * 100).pixels, decode(JPEG).pixels)
 
 
-@pytest.mark.parametrize("kind", ["GIF", "PNG", "WEBP", "TIFF"])
-def test_a_picture_with_several_frames_or_pages_is_refused(kind):
+@pytest.mark.parametrize("kind", ["GIF", "PNG", "WEBP"])
+def test_a_picture_with_several_frames_is_refused(kind):
     frames = [Image.new("RGB", (40, 30), colour) for colour in ("red", "green", "blue")]
     assert code_of(encoded(frames[0], kind, save_all=True, append_images=frames[1:])) == (415, "animated_image")
 
@@ -157,7 +158,7 @@ def marked(kind: str, orientation: int) -> bytes:
     return encoded(Image.fromarray(pixels), kind, exif=exif, **lossless)
 
 
-@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "TIFF"])
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])
 @pytest.mark.parametrize("orientation", SIDES)
 def test_exif_orientation_is_applied(orientation, kind):
     pixels = decode(marked(kind, orientation)).pixels
@@ -227,10 +228,6 @@ def test_cmyk_is_converted_as_opencv_does():
 def test_grey_and_black_and_white_pictures_get_three_channels():
     assert decode(encoded(Image.new("L", (4, 4), 77), "PNG")).pixels.tolist() == [[[77] * 3] * 4] * 4
     assert decode(encoded(Image.new("1", (4, 4), 1), "PNG")).pixels.tolist() == [[[255] * 3] * 4] * 4
-
-
-def test_float_pixels_are_refused_because_their_range_is_unknown():
-    assert code_of(encoded(Image.new("F", (40, 40), 0.5), "TIFF")) == (415, "not_an_image")
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG"])

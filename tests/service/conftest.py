@@ -1,0 +1,142 @@
+"""One real service, brought up by `tandem up` in a project of its own, for all tests of this folder."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import cv2
+import httpx
+import numpy as np
+import pytest
+
+from serve_app.artefacts import mirror_directory
+from serve_app.cluster.head import find_head, home, processes
+from serve_app.kyc.images import decode
+from serve_app.kyc.specimen import Identity, render
+from serve_app.project import Project, write_files
+from serve_app.weights.fetch import cache_directory
+from serve_app.weights.samples import sample_photos
+from tests.kyc import frames
+
+CHECKOUT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Service:
+    project: Project
+    url: str
+
+    def tandem(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [str(Path(sys.executable).parent / "tandem"), "--project", str(self.project.root), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+    def post(self, route: str, headers: dict[str, str] | None = None, **files: Any) -> httpx.Response:
+        """Post files by their fields; a list becomes several files of one field."""
+        parts = [
+            (name, (name, part))
+            for name, value in files.items()
+            for part in (value if isinstance(value, list) else [value])
+        ]
+        return httpx.post(f"{self.url}{route}", files=parts, headers=headers, timeout=60)
+
+    def triton_processes(self) -> list[int]:
+        head = find_head(self.project)
+        assert head is not None
+        return [process.pid for process in processes(head) if process.name() == "tritonserver"]
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def copy_project(root: Path) -> Project:
+    """The checkout's project on ports of its own, with the weights that are prepared already."""
+    shutil.copytree(CHECKOUT / "cluster", root / "cluster")
+    shutil.copytree(CHECKOUT / "model_repository", root / "model_repository")
+    spec = root / "cluster" / "spec.yaml"
+    text = spec.read_text()
+    for default in ("8000", "6379", "8265"):
+        assert text.count(f"port: {default}") == 1
+        text = text.replace(f"port: {default}", f"port: {free_port()}")
+    spec.write_text(text)
+    project = Project(root)
+    write_files(project, project.spec())
+    return project
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    project = copy_project(tmp_path_factory.mktemp("project") / "kyc")
+    service = Service(project, f"http://127.0.0.1:{project.spec().service.port}")
+    up = service.tandem("up")
+    try:
+        assert up.returncode == 0, up.stdout + up.stderr + _ray_logs(project)
+        yield service
+    finally:
+        service.tandem("down")
+
+
+def _ray_logs(project: Project) -> str:
+    logs = sorted((home(project) / "session_latest" / "logs").rglob("*.log"))
+    return "".join(
+        f"\n--- {log.name}\n{log.read_text(errors='replace')[-2000:]}" for log in logs if "serve" in str(log)
+    )
+
+
+@pytest.fixture(scope="session")
+def photos() -> dict[str, bytes]:
+    """Portraits as encoded files, by name: person_a_1 and person_a_2 are one person, and so on."""
+    folder = CHECKOUT.parent / "shared" / "photos"
+    if not folder.is_dir():
+        folder = sample_photos(cache_directory(), mirror_directory())
+    return {file.stem: file.read_bytes() for file in folder.glob("*.jpg")}
+
+
+@pytest.fixture(scope="session")
+def document(photos: dict[str, bytes]) -> Callable[[str], bytes]:
+    """A specimen passport, as a JPEG, with somebody's photo."""
+
+    def make(person: str) -> bytes:
+        portrait = decode(photos[person], max_pixels=50_000_000, min_side=1).pixels
+        return encode(render(portrait, Identity(date_of_expiry=date.today() + timedelta(days=900))), ".jpg")
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def moving_head(service: Service) -> Callable[[bytes], list[bytes]]:
+    """Frames made of a photo, in which the head turns."""
+
+    def make(photo: bytes) -> list[bytes]:
+        picture = decode(photo, max_pixels=50_000_000, min_side=1).pixels
+        landmarks = np.array(service.post("/v1/faces/embed", image=photo).json()["face"]["landmarks"])
+        turned = [frames.with_head_turned(picture, landmarks, yaw) for yaw in (-14, 0, 14)]
+        return [frames.of_a_print(head, seed=seed) for seed, head in enumerate(turned)]
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def moving_picture() -> Callable[[bytes], list[bytes]]:
+    """Frames made of a photo, in which a print of it is moved."""
+
+    def make(photo: bytes) -> list[bytes]:
+        picture = decode(photo, max_pixels=50_000_000, min_side=1).pixels
+        return [
+            frames.of_a_print(picture, yaw=yaw, shift=(yaw, 0, 0), seed=seed) for seed, yaw in enumerate((-14, 0, 14))
+        ]
+
+    return make
+
+
+def encode(picture: np.ndarray, kind: str) -> bytes:
+    return cv2.imencode(kind, picture)[1].tobytes()

@@ -1,0 +1,95 @@
+"""`tandem up`, `status` and `down`, and what they refuse, without a service or beside the one that runs."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import psutil
+import pytest
+import yaml
+
+from serve_app.cluster.error import ClusterError
+from serve_app.cluster.head import find_head, home, processes
+from serve_app.cluster.preflight import check_machine
+from serve_app.project import Project
+from serve_app.spec import load_spec
+from tests.service.conftest import Service, copy_project
+
+
+def test_starting_twice_says_so_instead_of_starting_again(service: Service) -> None:
+    before = service.triton_processes()
+    again = service.tandem("up")
+    assert again.returncode == 1
+    assert f"already up: the API is at {service.url}" in again.stderr
+    assert service.triton_processes() == before
+
+
+def test_status_shows_every_deployment(service: Service) -> None:
+    status = service.tandem("status")
+    assert status.returncode == 0, status.stdout
+    for name in ("Triton", "faces", "documents", "liveness", "Ingress"):
+        assert name in status.stdout
+    assert f"API {service.url} (ready)" in status.stdout
+
+
+def test_the_service_listens_on_loopback_except_for_rays_guarded_ports(service: Service) -> None:
+    """Ray 2.60 opens one port of each replica on every interface; the token of `tandem up` guards it."""
+    head = find_head(service.project)
+    assert head is not None
+    open_to_all = [
+        process.name()
+        for process in processes(head)
+        for connection in process.net_connections("tcp")
+        if connection.status == psutil.CONN_LISTEN
+        and connection.laddr.ip not in ("127.0.0.1", "::1", "::ffff:127.0.0.1")
+    ]
+    assert {name for name in open_to_all if not name.startswith("ray::ServeRepli")} == set()
+    assert all(process.environ()["RAY_AUTH_MODE"] == "token" for process in processes(head))
+
+
+def test_nothing_of_a_request_is_in_the_logs(service: Service) -> None:
+    head = find_head(service.project)
+    assert head is not None
+    logs = [path for path in (home(service.project) / "session_latest" / "logs").rglob("*") if path.is_file()]
+    assert any("triton" in str(path) for path in logs)
+    for path in logs:
+        text = path.read_text(errors="replace")
+        assert "ERIKSSON" not in text, path
+        assert "L898902C" not in text, path
+
+
+def test_down_and_status_without_a_service_say_so(tmp_path: Path) -> None:
+    project = copy_project(tmp_path / "kyc")
+    unused = Service(project, "")
+    down = unused.tandem("down")
+    assert (down.returncode, "nothing runs" in down.stdout) == (0, True)
+    status = unused.tandem("status")
+    assert (status.returncode, status.stdout) == (1, "down; start it with `tandem up`\n")
+
+
+def test_a_taken_port_is_named_before_anything_starts(tmp_path: Path) -> None:
+    project = copy_project(tmp_path / "kyc")
+    with socket.create_server(("127.0.0.1", project.spec().service.port)):
+        up = Service(project, "").tandem("up")
+    assert up.returncode == 1
+    port = project.spec().service.port
+    assert f"port {port} on 127.0.0.1 cannot be had (Address already in use)" in up.stderr
+    assert find_head(project) is None
+
+
+def test_too_little_memory_is_named_before_anything_starts(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    data = yaml.safe_load((Path(__file__).parents[2] / "cluster" / "spec.yaml").read_text())
+    data["profiles"]["embedded"]["triton"]["memory"] = "4000GiB"
+    project.spec_file.parent.mkdir()
+    project.spec_file.write_text(yaml.safe_dump(data))
+    with pytest.raises(ClusterError, match=r"GiB of memory are free and the spec asks for 400\d\.\d GiB"):
+        check_machine(load_spec(project.spec_file), "embedded")
+
+
+def test_another_platform_is_refused_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platform.machine", lambda: "aarch64")
+    spec = load_spec(Path(__file__).parents[2] / "cluster" / "spec.yaml")
+    with pytest.raises(ClusterError, match="Tandem runs on Linux x86-64, this is Linux aarch64; use such a machine"):
+        check_machine(spec, "embedded")
