@@ -1,16 +1,19 @@
-"""Structured concurrency for asyncio on Python 3.10: nothing started here outlives its caller."""
+"""Awaits several things at once and leaves none of them behind."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 
-async def gather(coroutines: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-    """Run all at once and answer their results in order; the first failure, or the caller's end, cancels the rest."""
+async def together(*coroutines: Coroutine[Any, Any, T]) -> list[T]:
+    """Their results in order. Where one fails, or the caller is cancelled, the others are cancelled and awaited first.
+
+    `asyncio.gather` alone lets the others run on; Python 3.10 has no TaskGroup.
+    """
     tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
     try:
         return list(await asyncio.gather(*tasks))

@@ -17,7 +17,8 @@ class Model(Protocol):
     """A model of the spec.
 
     Called with one array per input, in the spec's order, each with the batch dimension first. Answers one array, or a
-    tuple of arrays in the spec's order where the model has several outputs. Batches larger than the model takes are split.
+    tuple of arrays in the spec's order where the model has several outputs. A batch larger than the model takes is
+    split.
     Raises Problem where the model is down (503), the queue is full (429) or the deadline has passed (504), and
     ValueError where an array does not match the spec's tensor: that is a fault of the calling code.
     """

@@ -48,4 +48,5 @@ def _ports(spec: Spec) -> Iterator[str]:
         try:
             socket.create_server((host, port)).close()
         except OSError as error:
-            yield f"port {port} on {host} cannot be had ({os.strerror(error.errno or 0)}); end its user, or change {key} in the spec."
+            reason = os.strerror(error.errno or 0)
+            yield f"port {port} on {host} cannot be had ({reason}); end its user, or change {key} in the spec."

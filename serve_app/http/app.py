@@ -12,10 +12,10 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field, create_model
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from serve_app.context import RequestContext, Timings, deadline_exceeded
 from serve_app.http.problems import MEDIA_TYPE, ProblemDetails, problem_response
@@ -118,7 +118,10 @@ def _context(request: Request, spec: Spec, sla: float) -> RequestContext:
 
 
 class _NameRequests:
-    """ASGI middleware: every request has an id, the client's where it is a fit one, and the answer repeats it."""
+    """ASGI middleware: every request has an id, the client's where it sends one.
+
+    Ray Serve's proxy repeats the id in the answer's X-Request-ID, and gives one to a request that has none.
+    """
 
     def __init__(self, app: ASGIApp):
         self._app = app
@@ -127,16 +130,14 @@ class _NameRequests:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        given = Headers(scope=scope).get("x-request-id", "")
-        request_id = given if _REQUEST_ID.fullmatch(given) else str(uuid.uuid4())
+        request_id = Headers(scope=scope).get("x-request-id", str(uuid.uuid4()))
+        if not _REQUEST_ID.fullmatch(request_id):
+            detail = "X-Request-ID is unfit; send up to 128 letters, digits and . _ : -, or none"
+            problem = Problem(400, "bad_request_id", detail, field="X-Request-ID")
+            await problem_response(problem, str(uuid.uuid4()))(scope, receive, send)
+            return
         scope.setdefault("state", {})["request_id"] = request_id
-
-        async def send_named(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                MutableHeaders(scope=message)["X-Request-ID"] = request_id
-            await send(message)
-
-        await self._app(scope, receive, send_named)
+        await self._app(scope, receive, send)
 
 
 async def _on_problem(request: Request, problem: Exception) -> JSONResponse:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import cv2
@@ -12,7 +11,6 @@ from ray.exceptions import RayActorError
 from ray.serve.exceptions import BackPressureError
 from ray.serve.handle import DeploymentHandle
 from starlette.types import ASGIApp
-from tritonclient.utils import InferenceServerException
 
 from serve_app.context import RequestContext, Timings
 from serve_app.http.app import build_app
@@ -24,7 +22,6 @@ from serve_app.spec import ProfileName, Spec
 from serve_app.spec.schema import Pipeline
 from serve_app.triton.client import Connection, models_for
 from serve_app.triton.deployment import locator
-from serve_app.triton.error import TritonError
 
 READY_WITHIN_S = 2.0
 
@@ -87,10 +84,5 @@ class Ingress:
 
     async def _ready(self) -> None:
         """Problem 503 where Triton does not answer."""
-        try:
-            client = await asyncio.wait_for(self._connection.client(), READY_WITHIN_S)
-            well = await client.is_server_ready(client_timeout=READY_WITHIN_S)
-        except (asyncio.TimeoutError, InferenceServerException, TritonError):
-            well = False
-        if not well:
+        if not await self._connection.is_ready(READY_WITHIN_S):
             raise Problem(503, "not_ready", "Triton does not answer just now; retry in a few seconds", retry_after=2)

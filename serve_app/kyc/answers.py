@@ -22,7 +22,7 @@ class Face(Answer):
         description="right eye, left eye, nose tip, right and left mouth corner (the person's own right), in pixels"
     )
     score: float = Field(description="the detector's confidence, 0 to 1")
-    sharpness: float = Field(description="variance of the Laplacian of the aligned 112×112 grey crop")
+    sharpness: float = Field(description="variance of the Laplacian of the aligned 112x112 grey crop")
     brightness: float = Field(description="mean of the aligned crop's grey values, 0 to 255")
 
 
@@ -74,7 +74,7 @@ class Mrz(Answer):
     )
     mended: int = Field(
         default=0,
-        description="characters changed because a check digit and the printed text ask for it, see kyc/mrz_correction.py",
+        description="characters changed because a check digit and the printed text ask for it",
     )
 
 

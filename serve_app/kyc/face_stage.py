@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from pydantic import Field
 
+from serve_app.concurrency import together
 from serve_app.kyc import detection, images
 from serve_app.kyc.alignment import align
 from serve_app.kyc.answers import Face, FaceComparison, FaceEmbedding, FaceMatch
 from serve_app.kyc.detection import DetectionSettings, said_of
 from serve_app.kyc.faces import Detection, cosine_similarity
-from serve_app.kyc.together import together
 from serve_app.model import Model, UInt8
 
 

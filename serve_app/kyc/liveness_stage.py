@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 from pydantic import Field
 
+from serve_app.concurrency import together
 from serve_app.kyc import detection
 from serve_app.kyc.alignment import Matrix, inverted, similarity_transform, warp
 from serve_app.kyc.answers import Liveness
 from serve_app.kyc.detection import DetectionSettings, said_of
 from serve_app.kyc.faces import TEMPLATE, Detection, largest, suppress
-from serve_app.kyc.together import together
 from serve_app.model import Float32, Model, UInt8
 from serve_app.problem import Problem
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
+from serve_app.concurrency import together
 from serve_app.model import Array, Float32, Model, UInt8
 
 HEIGHT = 48
@@ -71,7 +72,7 @@ def decode(indices: Array, confidences: Array, labels: Sequence[str]) -> list[tu
 async def recognise(model: Model, crops: Sequence[UInt8], widths: Sequence[int]) -> list[tuple[str, float]]:
     """Text and confidence of every crop, in their order; all buckets are asked for at once."""
     batches = await asyncio.to_thread(buckets, crops, widths)
-    answers: list[tuple[Array, Float32]] = await asyncio.gather(*(model(batch.crops) for batch in batches))
+    answers: list[tuple[Array, Float32]] = await together(*(model(batch.crops) for batch in batches))
     lines: list[tuple[str, float]] = [("", 0.0)] * len(crops)
     for batch, (indices, confidences) in zip(batches, answers, strict=True):
         for index, line in zip(batch.members, decode(indices, confidences, model.labels), strict=True):

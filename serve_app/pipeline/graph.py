@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from serve_app.concurrency import gather
-from serve_app.spec.schema import Pipeline
+from serve_app.concurrency import together
+from serve_app.problem import Problem
+from serve_app.spec.schema import Pipeline, Step
 
 Call = Callable[[str, str, dict[str, Any]], Awaitable[Any]]
 
@@ -25,7 +26,25 @@ async def run(pipeline: Pipeline, inputs: Mapping[str, Any], call: Call) -> Any:
             for argument, source in entry.takes.items()
         }
         stage, method = entry.call.split(".")
-        results[name].set_result(await call(stage, method, arguments))
+        try:
+            results[name].set_result(await call(stage, method, arguments))
+        except Problem as problem:
+            raise _in_input(problem, entry, pipeline) from None
 
-    await gather([step(name) for name in pipeline.steps])
+    await together(*(step(name) for name in pipeline.steps))
     return results[list(pipeline.steps)[-1]].result()
+
+
+# What is wrong with a picture, as opposed to the service.
+_OF_A_PICTURE = (413, 415, 422)
+
+
+def _in_input(problem: Problem, step: Step, pipeline: Pipeline) -> Problem:
+    """The problem, said of the client's input instead of the stage's argument."""
+    argument, bracket, index = (problem.field or "").partition("[")
+    if argument in step.takes:
+        return problem.in_field(step.takes[argument] + bracket + index)
+    inputs = [source for source in step.takes.values() if source in pipeline.inputs]
+    if problem.field is None and problem.status in _OF_A_PICTURE and len(inputs) == 1:
+        return problem.in_field(inputs[0])
+    return problem

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tritonclient.grpc import InferInput
+from tritonclient.grpc import MAX_GRPC_MESSAGE_SIZE, InferInput
 from tritonclient.grpc.aio import InferenceServerClient, InferResult
 from tritonclient.utils import InferenceServerException
 
-from serve_app.concurrency import gather
+from serve_app.concurrency import together
 from serve_app.context import RequestContext, request_context, timings
 from serve_app.model import Array
 from serve_app.spec import ProfileName, Spec
@@ -21,6 +21,14 @@ from serve_app.spec.schema import Model as ModelEntry
 from serve_app.triton.error import TritonError
 from serve_app.triton.errors import is_lost, model_unavailable, problem_of
 from serve_app.triton.wake_up import WakeUps
+
+
+_CHANNEL = [
+    ("grpc.max_send_message_length", MAX_GRPC_MESSAGE_SIZE),
+    ("grpc.max_receive_message_length", MAX_GRPC_MESSAGE_SIZE),
+    # The server is on this machine, whatever the environment says about a proxy.
+    ("grpc.enable_http_proxy", 0),
+]
 
 
 class Connection:
@@ -41,8 +49,21 @@ class Connection:
             if self._client is None or self._client is lost:
                 address = await self._locate(self._address)
                 # Its channel may carry other requests of this process, which end by themselves.
-                self._address, self._client = address, InferenceServerClient(address)
+                self._address, self._client = address, InferenceServerClient(address, channel_args=_CHANNEL)
             return self._client
+
+    async def is_ready(self, timeout: float) -> bool:
+        """Whether the server is ready, within twice `timeout` seconds; one that went away is looked for once."""
+        lost: InferenceServerClient | None = None
+        for _ in range(2):
+            try:
+                client = await asyncio.wait_for(self.client(lost), timeout)
+                return bool(await client.is_server_ready(client_timeout=timeout))
+            except InferenceServerException:
+                lost = client
+            except (asyncio.TimeoutError, TritonError):
+                return False
+        return False
 
     @property
     def in_use(self) -> InferenceServerClient | None:
@@ -79,8 +100,8 @@ class TritonModel:
                 answers = [await self._infer(inputs)]
             else:
                 parts = range(0, rows, self._max_batch)
-                answers = await gather(
-                    [self._infer([array[start : start + self._max_batch] for array in inputs]) for start in parts]
+                answers = await together(
+                    *(self._infer([array[start : start + self._max_batch] for array in inputs]) for start in parts)
                 )
         outputs = tuple(
             np.concatenate(column) if len(column) > 1 else column[0] for column in zip(*answers, strict=True)

@@ -14,6 +14,7 @@ from typing import Literal
 
 from serve_app.triton.error import TritonError
 
+_RUNNING = f"{sys.version_info.major}.{sys.version_info.minor}"
 _STUB = "triton_python_backend_stub"
 # The first glibc that the manylinux_2_35 wheel runs on.
 _WHEEL_GLIBC = (2, 35)
@@ -84,15 +85,14 @@ def check_interpreter(stub: Path, executable: Path, library_folders: tuple[Path,
 
     Answers the folder that its libpython is in, or None where the stub brings its own.
     """
-    running = f"{sys.version_info.major}.{sys.version_info.minor}"
     needed = _libpython(stub)
     if needed is None:
         raise TritonError(f"{stub} is no process of Triton's python backend: install Triton again.")
     library, version = needed
-    if version != running:
+    if version != _RUNNING:
         raise TritonError(
-            f"Triton's python backend is built for Python {version}, and this is Python {running}: "
-            f"run Tandem with Python {version}, or build the backend's stub for {running}."
+            f"Triton's python backend is built for Python {version}, and this is Python {_RUNNING}: "
+            f"run Tandem with Python {version}, or build the backend's stub for {_RUNNING}."
         )
     sibling = executable.parent / "python3"
     if not sibling.exists() or not sibling.samefile(executable):
@@ -108,7 +108,7 @@ def check_interpreter(stub: Path, executable: Path, library_folders: tuple[Path,
     raise TritonError(
         f"Triton's python backend needs {library}, which this Python does not have: use a Python that is built with "
         f"--enable-shared (uv's and conda's are; with pyenv, PYTHON_CONFIGURE_OPTS=--enable-shared; on Debian, "
-        f"install libpython{running})."
+        f"install libpython{_RUNNING})."
     )
 
 
@@ -150,13 +150,12 @@ def _in_wheel(unpacked: Path | None) -> Installation:
     binary = root / "bin" / "tritonserver"
     if not os.access(binary, os.X_OK):
         raise TritonError(f"{binary} is missing or not executable: delete {unpacked} and run `tandem models pull`.")
-    running = f"{sys.version_info.major}.{sys.version_info.minor}"
     stubs = root / "python_backend_stubs"
-    stub = stubs / running / _STUB
+    stub = stubs / _RUNNING / _STUB
     if not stub.is_file():
         known = sorted((folder.name for folder in stubs.iterdir()), key=lambda name: int(name.split(".")[1]))
         raise TritonError(
-            f"the bundled Triton runs models on Python {known[0]} to {known[-1]}, and this is Python {running}: "
+            f"the bundled Triton runs models on Python {known[0]} to {known[-1]}, and this is Python {_RUNNING}: "
             "install Tandem with one of those."
         )
     folder = check_interpreter(stub, Path(sys.executable), _library_folders())

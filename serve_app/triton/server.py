@@ -84,13 +84,15 @@ class TritonServer:
     ) -> TritonServer:
         """Start a server on a port of the loopback interface and wait until all of `models` are ready.
 
-        Times are seconds; `exit_timeout` has to be longer than the queues drain and the models unload. The log is
-        `log_directory`/triton-PID.log, PID being this process. `environment` is added to this process's own
-        (CUDA_VISIBLE_DEVICES belongs there). Raises TritonError with the reason and what the log says about it.
+        What servers of dead owners left is removed first. Times are seconds; `exit_timeout` has to be longer than the
+        queues drain and the models unload. The log is `log_directory`/triton-PID.log, PID being this process.
+        `environment` is added to this process's own (CUDA_VISIBLE_DEVICES belongs there). Raises TritonError with the
+        reason and what the log says about it.
         """
         faults = preflight.findings(repository, models, config_name)
         if faults:
             raise TritonError("\n".join(["the model repository cannot be loaded:", *faults]))
+        await asyncio.to_thread(guard.remove_orphans)
         log_directory.mkdir(parents=True, exist_ok=True)
         log = log_directory / f"triton-{os.getpid()}.log"
         loop = asyncio.get_running_loop()
@@ -195,7 +197,9 @@ class TritonServer:
         shutil.rmtree(self._scratch, ignore_errors=True)
         channel, self._channel = self._channel, None
         if channel is not None:
-            await channel.close(_GUARD_GRACE)  # calls in flight fail by themselves; cancelled, they would cancel callers
+            await channel.close(
+                _GUARD_GRACE
+            )  # calls in flight fail by themselves; cancelled, they would cancel callers
         return _describe(self._status, self._reason)
 
     def _heed(self, word: str, text: str) -> None:

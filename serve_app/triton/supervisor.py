@@ -68,6 +68,9 @@ class TritonSupervisor:
         A caller that just failed to reach an address passes it as `other_than`: it may know of the server's end before
         the supervisor does. Raises TritonError where there is no server in time, or never again.
         """
+        address = self._address(other_than)
+        if address is not None:
+            return address
         left = deadline - asyncio.get_running_loop().time()
         try:
             return await asyncio.wait_for(self._next_address(other_than), max(0.0, left))
@@ -84,14 +87,18 @@ class TritonSupervisor:
         if server is not None:
             await server.stop(drain)
 
+    def _address(self, other_than: str | None) -> str | None:
+        if self._failure is not None:
+            raise self._failure
+        if self._server is None or not self._server.alive() or self._server.address == other_than:
+            return None
+        return self._server.address
+
     async def _next_address(self, other_than: str | None) -> str:
         async with self._changed:
-            while True:
-                if self._failure is not None:
-                    raise self._failure
-                if self._server is not None and self._server.alive() and self._server.address != other_than:
-                    return self._server.address
+            while (address := self._address(other_than)) is None:
                 await self._changed.wait()
+            return address
 
     async def _keep_running(self) -> None:
         while self._server is not None:

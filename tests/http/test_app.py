@@ -69,7 +69,7 @@ def problem_code(response: httpx.Response, status: int) -> str:
     assert response.headers["content-type"] == "application/problem+json"
     body = response.json()
     assert body["status"] == status
-    assert body["request_id"] == response.headers["x-request-id"]
+    assert body["request_id"]
     assert body["detail"]
     return str(body["code"])
 
@@ -82,7 +82,7 @@ async def test_multipart_files_reach_the_pipeline_and_its_answer_comes_back(
     assert service.inputs == {"a": b"one", "b": b"two"}
     body = response.json()
     assert (body["similarity"], body["threshold"], body["match"]) == (0.5, 0.3, True)
-    assert body["request_id"] == response.headers["x-request-id"]
+    assert len(body["request_id"]) == 36
     assert set(body["timings_ms"]) == {"faces", "total"}
 
 
@@ -169,17 +169,17 @@ async def test_too_few_frames_are_a_malformed_request(client: httpx.AsyncClient)
     assert "send 2 to 8 files" in response.json()["detail"]
 
 
-async def test_the_clients_request_id_is_kept_and_repeated(client: httpx.AsyncClient, service: Service) -> None:
+async def test_the_clients_request_id_is_kept(client: httpx.AsyncClient, service: Service) -> None:
     response = await client.post("/v1/faces/compare", files=BOTH, headers={"x-request-id": "order-7"})
-    assert response.headers["x-request-id"] == response.json()["request_id"] == "order-7"
+    assert response.json()["request_id"] == "order-7"
     assert service.context is not None
     assert service.context.request_id == "order-7"
 
 
 @pytest.mark.parametrize("unfit", ["a b", "x" * 129, "", "new\tline"])
-async def test_an_unfit_request_id_is_replaced(client: httpx.AsyncClient, unfit: str) -> None:
+async def test_an_unfit_request_id_is_refused(client: httpx.AsyncClient, unfit: str) -> None:
     response = await client.get("/healthz", headers={"x-request-id": unfit})
-    assert len(response.headers["x-request-id"]) == 36
+    assert problem_code(response, 400) == "bad_request_id"
 
 
 @pytest.mark.parametrize(("tier", "priority"), [("interactive", 1), (None, 2), ("bulk", 3)])

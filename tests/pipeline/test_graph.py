@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from serve_app.pipeline.graph import run
+from serve_app.problem import Problem
 from serve_app.spec.schema import Pipeline
 
 DIAMOND = Pipeline.model_validate(
@@ -79,3 +80,25 @@ async def test_cancelling_the_pipeline_cancels_its_steps() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert sorted(cancelled) == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        (Problem(422, "no_face", "x"), "a"),
+        (Problem(422, "no_face", "x", field="value"), "a"),
+        (Problem(422, "no_face", "x", field="value[2]"), "a[2]"),
+        (Problem(422, "no_face", "x", field="other"), "other"),
+        (Problem(503, "model_unavailable", "x"), None),
+    ],
+    ids=["unnamed", "by its argument", "one of several", "something else", "not of a picture"],
+)
+async def test_a_problem_of_a_picture_names_the_clients_input(raised: Problem, told: str | None) -> None:
+    async def call(stage: str, method: str, arguments: dict[str, Any]) -> str:
+        if stage == "one":
+            raise raised
+        return stage
+
+    with pytest.raises(Problem) as refused:
+        await run(DIAMOND, {"a": 1, "b": 2}, call)
+    assert (refused.value.code, refused.value.field) == (raised.code, told)

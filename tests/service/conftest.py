@@ -6,6 +6,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -15,6 +16,7 @@ from typing import Any
 import cv2
 import httpx
 import numpy as np
+import psutil
 import pytest
 
 from serve_app.artefacts import mirror_directory
@@ -47,10 +49,25 @@ class Service:
         ]
         return httpx.post(f"{self.url}{route}", files=parts, headers=headers, timeout=60)
 
-    def triton_processes(self) -> list[int]:
+    def processes(self, part: str) -> list[psutil.Process]:
+        """The service's processes with `part` in their command line."""
         head = find_head(self.project)
         assert head is not None
-        return [process.pid for process in processes(head) if process.name() == "tritonserver"]
+        return [process for process in processes(head) if part in " ".join(process.cmdline())]
+
+    def triton_processes(self) -> list[int]:
+        return [process.pid for process in self.processes("bin/tritonserver --") if process.name() == "tritonserver"]
+
+    def is_ready(self) -> bool:
+        return httpx.get(f"{self.url}/readyz", timeout=10).status_code == 200
+
+
+def eventually(condition: Callable[[], bool], within: float) -> None:
+    """Wait until `condition()` holds; fail where it does not within so many seconds."""
+    give_up = time.monotonic() + within
+    while not condition():
+        assert time.monotonic() < give_up, f"not so within {within} s"
+        time.sleep(0.05)
 
 
 def free_port() -> int:
@@ -77,12 +94,26 @@ def copy_project(root: Path) -> Project:
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     project = copy_project(tmp_path_factory.mktemp("project") / "kyc")
     service = Service(project, f"http://127.0.0.1:{project.spec().service.port}")
+    segments = shared_memory()
     up = service.tandem("up")
     try:
         assert up.returncode == 0, up.stdout + up.stderr + _ray_logs(project)
         yield service
     finally:
-        service.tandem("down")
+        head = find_head(project)
+        down = service.tandem("down")
+    assert down.returncode == 0, down.stdout + down.stderr
+    assert "had to kill" not in down.stdout
+    assert head is not None
+    assert processes(head) == []
+    assert shared_memory() <= segments
+    for port in (project.spec().service.port, project.spec().ray.port, project.spec().ray.dashboard_port):
+        socket.create_server(("127.0.0.1", port)).close()
+
+
+def shared_memory() -> set[str]:
+    """The segments that Tritons started by Tandem hold."""
+    return {path.name for path in Path("/dev/shm").iterdir() if path.name.startswith("tandem")}
 
 
 def _ray_logs(project: Project) -> str:

@@ -83,7 +83,7 @@ def test_too_little_memory_is_named_before_anything_starts(tmp_path: Path) -> No
     data = yaml.safe_load((Path(__file__).parents[2] / "cluster" / "spec.yaml").read_text())
     data["profiles"]["embedded"]["triton"]["memory"] = "4000GiB"
     project.spec_file.parent.mkdir()
-    project.spec_file.write_text(yaml.safe_dump(data))
+    project.spec_file.write_text(yaml.safe_dump(data, sort_keys=False))
     with pytest.raises(ClusterError, match=r"GiB of memory are free and the spec asks for 400\d\.\d GiB"):
         check_machine(load_spec(project.spec_file), "embedded")
 

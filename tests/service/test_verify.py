@@ -168,7 +168,6 @@ def test_a_picture_that_cannot_be_used_has_its_code_and_disturbs_nobody(
         ("PNG", "P"),
         ("JPEG", "L"),
         ("WEBP", "RGB"),
-        ("TIFF", "CMYK"),
     ],
 )
 def test_every_common_kind_of_picture_is_read(service: Service, photos: Photos, kind: str, mode: str) -> None:
@@ -231,7 +230,7 @@ def test_a_deadline_too_short_for_the_work_is_answered_504(
 ) -> None:
     response = service.post(
         "/v1/verify",
-        {"x-request-timeout-seconds": "0.01"},
+        {"x-request-timeout-seconds": "0.15"},
         selfie=photos["person_a_1"],
         document=document("person_a_2"),
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from serve_app.weights.archive import unpack_wheel
 from serve_app.weights.fetch import cache_directory, fetch
 
 WHEEL = ("nvidia-pytriton==0.7.0", "21f063ff93bb426d0c06b7a55e7eb9efcfe62c0dddd9a908e9877e18710128df")
-DTYPES = "BOOL UINT8 UINT16 UINT32 UINT64 INT8 INT16 INT32 INT64 FP16 FP32 FP64".split()
+DTYPES = ["BOOL", "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64", "FP16", "FP32", "FP64"]
 ONNX_CODE = "from serve_app.triton.backend.onnx_model import TritonPythonModel\n"
 
 # Answers every input X_<dtype> in reverse along its last dimension, a view that is not contiguous, as Y_<dtype>.
@@ -74,7 +73,9 @@ class Repository:
         self.add(name, ONNX_CODE, config, lookup_graph(batch))
 
     def add_reverse(self) -> None:
-        inputs = ",".join(f'{{name: "X_{d}" data_type: TYPE_{d} dims: [-1, -1, -1, -1] optional: true}}' for d in DTYPES)
+        inputs = ",".join(
+            f'{{name: "X_{d}" data_type: TYPE_{d} dims: [-1, -1, -1, -1] optional: true}}' for d in DTYPES
+        )
         outputs = ",".join(f'{{name: "Y_{d}" data_type: TYPE_{d} dims: [-1, -1, -1, -1]}}' for d in DTYPES)
         self.add("reverse", REVERSE_CODE, f"max_batch_size: 0 input [{inputs}] output [{outputs}]")
 
@@ -103,10 +104,16 @@ def lookup_graph(batch: int | str) -> onnx.ModelProto:
 
 
 @pytest.fixture(scope="session")
-def installation() -> Installation:
-    unpacked = cache_directory() / "triton" / WHEEL[1]
-    if not unpacked.is_dir():
-        unpack_wheel(fetch(*WHEEL, "wheel", cache=cache_directory(), mirror=mirror_directory()), unpacked)
+def unpacked() -> Path:
+    """The nvidia-pytriton wheel, fetched as users fetch it."""
+    folder = cache_directory() / "triton" / WHEEL[1]
+    if not folder.is_dir():
+        unpack_wheel(fetch(*WHEEL, "wheel", cache=cache_directory(), mirror=mirror_directory()), folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def installation(unpacked) -> Installation:
     return find(unpacked)
 
 
@@ -220,15 +227,26 @@ def stub_of(processes) -> Callable[[str, str], int]:
 
 
 @pytest.fixture(scope="session")
-def traces(processes) -> Callable[..., list[str]]:
-    """What there is of a server: processes, shared memory, scratch folders."""
+def belongings(processes) -> Callable[[str], Callable[[], list[str]]]:
+    """Answers a function that lists what there is of the running server whose names begin with a prefix."""
 
-    def traces(prefix: str, owner: int) -> list[str]:
-        segments = [segment.name for segment in Path("/dev/shm").glob(f"{prefix}*")]
-        scratch = [folder.name for folder in Path(tempfile.gettempdir()).glob(f"tandem-triton-*-{owner}-*")]
-        return [*(f"{pid} {' '.join(args)}" for pid, args in processes(prefix).items()), *segments, *scratch]
+    def belongings(prefix: str) -> Callable[[], list[str]]:
+        (scratch,) = {
+            Path(argument.partition("=")[2])
+            for arguments in processes(prefix).values()
+            for argument in arguments
+            if argument.startswith("--backend-directory=")
+        }
 
-    return traces
+        def left() -> list[str]:
+            segments = [segment.name for segment in Path("/dev/shm").glob(f"{prefix}*")]
+            running = [f"{pid} {' '.join(arguments)}" for pid, arguments in processes(prefix).items()]
+            return [*running, *segments, *([str(scratch)] if scratch.exists() else [])]
+
+        assert len(left()) >= 4  # the server, a model's process, its memory, the scratch folder
+        return left
+
+    return belongings
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -17,7 +18,9 @@ from serve_app.triton import guard
 class Guarded:
     """A guard, owned by the test, around a shell script or another program."""
 
-    def __init__(self, folder: Path, script: str, *, program: str = "/bin/sh", limit: int = 1 << 20, log: Path | None = None):
+    def __init__(
+        self, folder: Path, script: str, *, program: str = "/bin/sh", limit: int = 1 << 20, log: Path | None = None
+    ):
         self.log = log or folder / "server.log"
         self.scratch = folder / "scratch"
         self.scratch.mkdir()
@@ -30,21 +33,27 @@ class Guarded:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
+        self.unread = b""
         _, pid, self.prefix = self.told().split(" ")
         self.server = int(pid)
 
     def told(self) -> str:
-        return self.process.stdout.readline().decode().rstrip("\n")
+        while b"\n" not in self.unread:
+            assert select.select([self.process.stdout], [], [], 20)[0], "the guard says nothing"
+            chunk = os.read(self.process.stdout.fileno(), 4096)
+            assert chunk, "the guard has ended"
+            self.unread += chunk
+        line, _, self.unread = self.unread.partition(b"\n")
+        return line.decode()
 
     def order(self, text: str) -> None:
         self.process.stdin.write(text.encode())
         self.process.stdin.flush()
 
     def close(self) -> None:
-        self.process.kill()
+        self.process.stdin.close()  # ends it and all that it started
         self.process.wait(10)
-        for pipe in (self.process.stdin, self.process.stdout):
-            pipe.close()
+        self.process.stdout.close()
 
 
 @pytest.fixture
@@ -67,7 +76,7 @@ def test_the_guard_exits_as_the_server_did(guarded):
 
 
 def test_a_server_that_is_killed_shows_as_its_signal(guarded):
-    killed = guarded("read forever < /dev/zero")
+    killed = guarded("sleep 600 & wait")
     os.kill(killed.server, signal.SIGKILL)
     assert killed.told() == "exited 137 "
     assert killed.process.wait(5) == 137
@@ -82,7 +91,7 @@ def test_a_program_that_is_not_there_is_named(guarded):
 
 
 def test_stop_lets_the_server_finish(guarded):
-    server = guarded("trap 'echo finishing; exit 3' TERM; echo up; while true; do read -t 1 line; done 2>/dev/null")
+    server = guarded("trap 'echo finishing; exit 3' TERM; echo up; while :; do sleep 600 & wait; done")
     assert server.told() == "log up"
     server.order("stop 30\n")
     assert server.told() == "log finishing"
@@ -90,14 +99,14 @@ def test_stop_lets_the_server_finish(guarded):
 
 
 def test_a_server_that_does_not_finish_in_time_is_killed(guarded):
-    server = guarded("trap '' TERM; echo up; while true; do :; done")
+    server = guarded("trap '' TERM; echo up; while :; do sleep 600 & wait; done")
     assert server.told() == "log up"
     server.order("stop 0.2\n")
     assert server.told() == "exited 137 it was told to stop"
 
 
 def test_a_suspended_server_stops_all_the_same(guarded):
-    server = guarded("echo up; read forever < /dev/zero")
+    server = guarded("echo up; sleep 600 & wait")
     assert server.told() == "log up"
     os.kill(server.server, signal.SIGSTOP)
     server.order("stop 30\n")
@@ -105,15 +114,15 @@ def test_a_suspended_server_stops_all_the_same(guarded):
 
 
 def test_sigterm_to_the_guard_is_an_orderly_stop(guarded):
-    server = guarded("trap 'exit 0' TERM; echo up; while true; do :; done")
+    server = guarded("trap 'exit 0' TERM; echo up; while :; do sleep 600 & wait; done")
     assert server.told() == "log up"
     server.process.terminate()
     assert server.told() == "exited 0 it was told to stop"
 
 
-def test_when_the_owner_is_gone_the_server_and_its_children_are_killed(guarded, processes, eventually):
+def test_when_the_owner_is_gone_the_server_and_its_children_are_killed(guarded, processes):
     # The child has left its parent, its session and its process group, and ignores SIGTERM.
-    server = guarded("trap '' TERM; setsid sh -c 'trap \"\" TERM; echo up; read forever < /dev/zero' $0 & wait")
+    server = guarded("trap '' TERM; setsid sh -c 'trap \"\" TERM; echo up; sleep 600 & wait' $0 & wait")
     assert server.told() == "log up"
     assert len(processes(server.prefix)) == 2
     server.process.stdin.close()
@@ -123,15 +132,17 @@ def test_when_the_owner_is_gone_the_server_and_its_children_are_killed(guarded, 
 
 
 def test_a_server_ends_with_its_guard(guarded, eventually):
-    server = guarded("trap '' TERM; read forever < /dev/zero")
+    server = guarded("trap '' TERM; exec sleep 600")
     server.process.kill()
     eventually(lambda: not Path(f"/proc/{server.server}").exists())
 
 
-def test_a_watched_server_ends_with_the_first_of_its_processes(guarded):
-    server = guarded("sh -c 'echo $$; read forever < /dev/zero' /models/faces/1/model.py & wait; read forever < /dev/zero")
+def test_a_watched_server_ends_with_the_first_of_its_processes(guarded, eventually):
+    server = guarded("sh -c 'echo $$; sleep 600 & wait' /models/faces/1/model.py & wait; sleep 600 & wait")
     child = int(server.told().removeprefix("log "))
     server.order("watch\n")
+    handles = Path(f"/proc/{server.process.pid}/fd")
+    eventually(lambda: any("pidfd" in os.readlink(handle) for handle in handles.iterdir()))
     os.kill(child, signal.SIGSTOP)  # is not its end
     os.kill(child, signal.SIGKILL)
     assert server.told().startswith("exited 137 the process of its model")
@@ -141,7 +152,7 @@ def test_shared_memory_and_scratch_are_gone_with_the_server_and_those_of_others_
     other = Path("/dev/shm") / f"{guard.name_prefix(os.getpid())}other"
     other.touch()
     try:
-        server = guarded("touch /dev/shm/$0segment; echo up; read forever < /dev/zero")
+        server = guarded("touch /dev/shm/$0segment; echo up; sleep 600 & wait")
         assert server.told() == "log up"
         assert (Path("/dev/shm") / f"{server.prefix}segment").exists()
         server.order("stop 5\n")
@@ -177,7 +188,9 @@ def test_an_owner_that_does_not_read_stops_nothing(guarded):
 
 
 def test_routine_lines_are_logged_but_not_told(guarded):
-    server = guarded("echo 'I1130 14:33:54.024308 7946 x.cc:1] \"loading\"'; echo '| table |'; echo 'E1130 bad'; exit 1")
+    server = guarded(
+        "echo 'I1130 14:33:54.024308 7946 x.cc:1] \"loading\"'; echo '| table |'; echo 'E1130 bad'; exit 1"
+    )
     assert server.told() == "log E1130 bad"
     assert server.told() == "exited 1 "
     server.process.wait(5)
@@ -187,7 +200,7 @@ def test_routine_lines_are_logged_but_not_told(guarded):
 def test_a_server_is_as_nice_as_any_process_where_that_is_permitted(guarded):
     if os.geteuid() != 0:
         pytest.skip("only root may lower niceness")
-    server = guarded("nice; read forever < /dev/zero")
+    server = guarded("nice; sleep 600 & wait")
     assert server.told() == "log 0"
 
 

@@ -81,7 +81,7 @@ class Request:
 
 @pytest.fixture
 def backend(monkeypatch):
-    """onnx_model as imported in a process of the python backend, whose own module is replaced by what answers plainly."""
+    """onnx_model as a model's process imports it, with Triton's own module replaced by one that answers plainly."""
     tensor = SimpleNamespace(from_dlpack=lambda name, capsule: name)
     error = Mock(side_effect=lambda text, code: (text, code), CANCELLED="cancelled", INTERNAL="internal")
     module = SimpleNamespace(

@@ -7,7 +7,7 @@ import pytest
 import tritonclient.grpc as triton
 from tritonclient.utils import triton_to_np_dtype
 
-DTYPES = "BOOL UINT8 UINT16 UINT32 UINT64 INT8 INT16 INT32 INT64 FP16 FP32 FP64".split()
+DTYPES = ["BOOL", "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64", "FP16", "FP32", "FP64"]
 SHAPES = [(2, 3, 4, 5), (1, 1, 1, 1), (1, 7, 1, 3), (0, 3, 4, 5), (2, 3, 0, 5), (1, 160, 220, 3)]
 
 

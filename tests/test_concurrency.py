@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from serve_app.kyc.together import together
+from serve_app.concurrency import together
 
 
 class Work:
