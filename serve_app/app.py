@@ -27,7 +27,7 @@ class Arguments(BaseModel):
 
 
 def build(args: dict[str, Any]) -> Application:
-    """The application, from `args` of serve_config.yaml. ProjectError where generated files are not what the spec says."""
+    """The application, from `args` of serve_config.yaml. ProjectError where the generated files are not the spec's."""
     arguments = Arguments.model_validate(args)
     project = find_project()
     spec = project.spec()

@@ -22,7 +22,6 @@ from serve_app.triton.error import TritonError
 from serve_app.triton.errors import is_lost, model_unavailable, problem_of
 from serve_app.triton.wake_up import WakeUps
 
-
 _CHANNEL = [
     ("grpc.max_send_message_length", MAX_GRPC_MESSAGE_SIZE),
     ("grpc.max_receive_message_length", MAX_GRPC_MESSAGE_SIZE),

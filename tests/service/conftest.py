@@ -53,13 +53,20 @@ class Service:
         """The service's processes with `part` in their command line."""
         head = find_head(self.project)
         assert head is not None
-        return [process for process in processes(head) if part in " ".join(process.cmdline())]
+        return [process for process in processes(head) if part in _command_line(process)]
 
     def triton_processes(self) -> list[int]:
         return [process.pid for process in self.processes("bin/tritonserver --") if process.name() == "tritonserver"]
 
     def is_ready(self) -> bool:
         return httpx.get(f"{self.url}/readyz", timeout=10).status_code == 200
+
+
+def _command_line(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except psutil.NoSuchProcess:
+        return ""
 
 
 def eventually(condition: Callable[[], bool], within: float) -> None:
@@ -94,7 +101,7 @@ def copy_project(root: Path) -> Project:
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     project = copy_project(tmp_path_factory.mktemp("project") / "kyc")
     service = Service(project, f"http://127.0.0.1:{project.spec().service.port}")
-    segments = shared_memory()
+    orphans = orphaned_segments()
     up = service.tandem("up")
     try:
         assert up.returncode == 0, up.stdout + up.stderr + _ray_logs(project)
@@ -106,14 +113,19 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     assert "had to kill" not in down.stdout
     assert head is not None
     assert processes(head) == []
-    assert shared_memory() <= segments
+    assert orphaned_segments() <= orphans
     for port in (project.spec().service.port, project.spec().ray.port, project.spec().ray.dashboard_port):
         socket.create_server(("127.0.0.1", port)).close()
 
 
-def shared_memory() -> set[str]:
-    """The segments that Tritons started by Tandem hold."""
-    return {path.name for path in Path("/dev/shm").iterdir() if path.name.startswith("tandem")}
+def segment_owners() -> dict[str, int]:
+    """The shared-memory segments of all Tritons that Tandem started, with the process ids of their guards."""
+    names = [path.name for path in Path("/dev/shm").iterdir() if path.name.startswith("tandem-triton-")]
+    return {name: int(name.split("-")[3]) for name in names}
+
+
+def orphaned_segments() -> set[str]:
+    return {name for name, guard in segment_owners().items() if not psutil.pid_exists(guard)}
 
 
 def _ray_logs(project: Project) -> str:

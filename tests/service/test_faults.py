@@ -11,7 +11,7 @@ import httpx
 import psutil
 import pytest
 
-from tests.service.conftest import Service, eventually, shared_memory
+from tests.service.conftest import Service, eventually, orphaned_segments, segment_owners
 
 Photos = dict[str, bytes]
 BACK_WITHIN = 60.0
@@ -35,8 +35,8 @@ def assert_one_triton(service: Service) -> None:
     stubs = service.processes("triton_python_backend_stub")
     assert {stub.parent().pid for stub in stubs} == set(service.triton_processes())  # type: ignore[union-attr]
     assert len(stubs) == len(service.project.spec().models)
-    owners = {name.split("-")[2] for name in shared_memory()}
-    assert len(owners) == len({name.rsplit("-", 1)[0] for name in shared_memory()}) >= 1
+    assert guards[0].pid in segment_owners().values()
+    assert orphaned_segments() == set()
 
 
 @pytest.fixture(autouse=True)
