@@ -145,8 +145,9 @@ class TritonModel:
                 retried = True
 
     async def _connected(self, lost: InferenceServerClient | None, context: RequestContext) -> InferenceServerClient:
+        left = context.remaining()
         try:
-            return await asyncio.wait_for(self._connection.client(lost), context.remaining())
+            return await asyncio.wait_for(self._connection.client(lost), left)
         except (asyncio.TimeoutError, TritonError):
             raise model_unavailable(self.name) from None
 
