@@ -29,7 +29,7 @@ def test_all_mistakes_are_shown_at_once_each_with_its_line(example_text: str) ->
         .replace("upload_limit: 10MiB", "upload_limit: 10MB")
         .replace("max_batch: 16", "max_batsch: 16", 1)
         .replace('"uint8[112, 112, 3]"', '"uint8[112, 112, 0]"')
-        .replace("port: 6379", "port: 80")
+        .replace("port: 6379", "port: 81")
     )
     findings = shown(text)
     expected = {
@@ -39,7 +39,7 @@ def test_all_mistakes_are_shown_at_once_each_with_its_line(example_text: str) ->
         line_of(
             text, "10MB"
         ): "service.upload_limit: '10MB' is not a size; write a number and one of B, KiB, MiB, GiB, as 10MiB",
-        line_of(text, "port: 80"): "ray.port: Input should be greater than or equal to 1024",
+        line_of(text, "port: 81"): "ray.port: Input should be greater than or equal to 1024",
         line_of(
             text, "112, 112, 0"
         ): "models.arcface.inputs.crop: 'uint8[112, 112, 0]': a dimension is a whole number from 1, "
