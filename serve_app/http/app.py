@@ -82,11 +82,8 @@ def _add_route(app: FastAPI, spec: Spec, name: str, pipeline: Pipeline, run: Run
             inputs = await read_inputs(request, pipeline.inputs, spec.service.upload_limit)
             return await run(pipeline, inputs, context, measured)
 
-        try:
-            with measured.measure("total"):
-                result = await asyncio.wait_for(answered(), context.remaining())
-        except asyncio.TimeoutError:
-            raise deadline_exceeded() from None
+        with measured.measure("total"):
+            result = await _before(context, answered())
         body = result.model_dump(mode="json")
         times = {key: round(value, 2) for key, value in measured.ms.items()}
         return JSONResponse({"request_id": context.request_id, **body, "timings_ms": times})
@@ -101,6 +98,20 @@ def _add_route(app: FastAPI, spec: Spec, name: str, pipeline: Pipeline, run: Run
         responses=_problem_docs(*_STATUSES),
         openapi_extra=_request_docs(pipeline.inputs, list(spec.tiers)),
     )
+
+
+async def _before(context: RequestContext, work: Coroutine[Any, Any, BaseModel]) -> BaseModel:
+    """The work's result. Problem 504 at the deadline, without waiting until the work has noticed its cancellation."""
+    task = asyncio.ensure_future(work)
+    # A failure after the deadline is nobody's any more; asyncio would log it as forgotten.
+    task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+    try:
+        await asyncio.wait([task], timeout=context.remaining())
+        if task.done():
+            return task.result()
+        raise deadline_exceeded()
+    finally:
+        task.cancel()
 
 
 def _context(request: Request, spec: Spec, sla: float) -> RequestContext:

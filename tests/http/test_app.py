@@ -29,7 +29,7 @@ class Service:
         self.inputs: dict[str, Any] = {}
         self.context: RequestContext | None = None
         self.answer: Callable[[], Any] = lambda: ANSWER
-        self.cancelled = False
+        self.cancelled = asyncio.Event()
 
     async def run(self, pipeline: Pipeline, inputs: dict[str, Any], context: RequestContext, timings: Timings) -> Any:
         self.inputs, self.context = inputs, context
@@ -38,7 +38,7 @@ class Service:
                 result = self.answer()
                 return await result if asyncio.iscoroutine(result) else result
             except asyncio.CancelledError:
-                self.cancelled = True
+                self.cancelled.set()
                 raise
 
     async def ready(self) -> None:
@@ -228,7 +228,7 @@ async def test_when_the_deadline_passes_the_work_is_cancelled_and_the_answer_is_
     service.answer = lambda: asyncio.Event().wait()
     response = await client.post("/v1/faces/compare", files=BOTH, headers={"x-request-timeout-seconds": "0.2"})
     assert problem_code(response, 504) == "deadline_exceeded"
-    assert service.cancelled
+    await asyncio.wait_for(service.cancelled.wait(), 5)
 
 
 async def test_a_problem_behind_the_ingress_is_told_with_its_field_and_when_to_retry(
