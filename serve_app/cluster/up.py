@@ -7,13 +7,14 @@ from collections.abc import Callable
 import httpx
 
 from serve_app.artefacts import prepare_all
-from serve_app.cluster.deploy import dashboard_answers, deploy, details, undeploy
+from serve_app.cluster.deploy import dashboard_answers, deploy, details, is_ready, undeploy
 from serve_app.cluster.error import ClusterError
 from serve_app.cluster.head import find_head, forget_head, home, processes, start_head, stop_head
 from serve_app.cluster.preflight import check_machine
 from serve_app.cluster.sample import verify_sample
 from serve_app.project import Project, write_files
 from serve_app.spec import ProfileName
+from serve_app.triton.guard import remove_orphans
 
 Progress = Callable[[str], None]
 
@@ -66,6 +67,7 @@ def down(project: Project, progress: Progress) -> None:
             progress("Ray Serve did not end the application in time; ending its processes")
     for name in stop_head(head, STOP_GRACE_S):
         progress(f"had to kill {name}")
+    remove_orphans()
     forget_head(project)
     progress("down")
 
@@ -74,11 +76,12 @@ def status(project: Project, show: Callable[[str], object]) -> bool:
     """Show the state of the service; whether it can serve."""
     head = find_head(project)
     if head is None or not head.is_running():
-        show("down; start it with `tandem up`")
+        url = project.spec().url
+        show(f"something else serves at {url}" if is_ready(url) else "down; start it with `tandem up`")
         return False
     try:
         applications = details(head).json()["applications"]
-        ready = httpx.get(f"{head.url}/readyz", timeout=10).status_code == 200
+        ready = is_ready(head.url)
     except httpx.TransportError as error:
         show(f"Ray's head node runs but does not answer ({error}); its logs are in {home(project)}")
         return False
@@ -87,5 +90,5 @@ def status(project: Project, show: Callable[[str], object]) -> bool:
         for deployment_name, deployment in application["deployments"].items():
             states = [replica["state"].lower() for replica in deployment["replicas"]]
             show(f"  {deployment_name:12} {deployment['status'].lower():10} {', '.join(states)}")
-    show(f"API {head.url} ({'ready' if ready else 'not ready'}), dashboard {head.dashboard}")
+    show(f"API {head.url} ({'ready' if ready else 'not ready'}), dashboard {head.dashboard}, token {head.token}")
     return ready

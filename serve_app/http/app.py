@@ -79,7 +79,7 @@ def _add_route(app: FastAPI, spec: Spec, name: str, pipeline: Pipeline, run: Run
         measured = Timings()
 
         async def answered() -> BaseModel:
-            inputs = await read_inputs(request, pipeline.inputs, spec.service.upload_limit)
+            inputs = await read_inputs(request, pipeline.inputs, spec.service)
             return await run(pipeline, inputs, context, measured)
 
         with measured.measure("total"):

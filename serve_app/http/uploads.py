@@ -5,7 +5,7 @@ Everything stays in memory: pictures of people are never spooled to a file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
 from starlette.datastructures import FormData, UploadFile
@@ -13,57 +13,64 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 
 from serve_app.problem import Problem
-from serve_app.spec.schema import Images
-
-# Boundaries and part headers around the files.
-_MULTIPART_OVERHEAD = 64 * 1024
+from serve_app.spec.schema import Images, Service
 
 
 class _InMemoryParser(MultiPartParser):
     spool_max_size = 2**62
 
 
-async def read_inputs(request: Request, inputs: Mapping[str, Images], file_limit: int) -> dict[str, Any]:
-    """Each input's bytes, or list of bytes. Problem 400, 413 or 415 where the request does not carry them."""
+async def read_inputs(request: Request, inputs: Mapping[str, Images], service: Service) -> dict[str, Any]:
+    """Each input's bytes, or list of bytes. Problem 400, 413 or 415 where the request does not carry them.
+
+    Nothing is read beyond the service's limits.
+    """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "multipart/form-data":
-        files = sum(images.most for images in inputs.values())
-        form = await _form(request, files, file_limit)
+        form = await _form(request, sum(images.most for images in inputs.values()), service.request_limit)
         try:
-            return _fields(form, inputs, file_limit)
+            return _fields(form, inputs, service.upload_limit)
         finally:
             await form.close()
     single = [name for name, images in inputs.items() if not images.many]
     if len(inputs) == 1 and single and (kind.startswith("image/") or kind == "application/octet-stream"):
-        body = await _body(request, file_limit)
-        if not body:
-            raise Problem(400, "missing_input", "the body is empty; send the picture as the body", field=single[0])
-        return {single[0]: body}
+        return {single[0]: await _body(request, single[0], service.upload_limit)}
     accepted = "multipart/form-data" + (
         ", or the picture itself as image/jpeg or the like" if single == [*inputs] else ""
     )
     raise Problem(415, "unsupported_media_type", f"the content type is {kind or 'missing'}; send {accepted}")
 
 
-async def _body(request: Request, limit: int) -> bytes:
-    """The body, read no further than `limit` bytes. Problem 413 where it is longer."""
-    body = bytearray()
+async def _body(request: Request, name: str, limit: int) -> bytes:
+    try:
+        body = b"".join([chunk async for chunk in _limited(request, limit)])
+    except _TooLarge as large:
+        raise Problem(413, "too_large", large.message, field=name) from None
+    if not body:
+        raise Problem(400, "missing_input", "the body is empty; send the picture as the body", field=name)
+    return body
+
+
+class _TooLarge(MultiPartException):
+    """The kind of exception on which the parser lets go of what it holds."""
+
+
+async def _limited(request: Request, limit: int) -> AsyncGenerator[bytes, None]:
+    """The body's chunks. _TooLarge as soon as they are more than `limit` bytes."""
+    size = 0
     async for chunk in request.stream():
-        body += chunk
-        if len(body) > limit:
-            raise Problem(413, "too_large", f"the request is larger than {limit:,} bytes; send smaller pictures")
-    return bytes(body)
+        size += len(chunk)
+        if size > limit:
+            raise _TooLarge(f"the request is larger than {limit:,} bytes; send smaller pictures")
+        yield chunk
 
 
-async def _form(request: Request, files: int, file_limit: int) -> FormData:
-    body = await _body(request, files * file_limit + _MULTIPART_OVERHEAD)
-
-    async def stream() -> Any:
-        yield body
-
-    parser = _InMemoryParser(request.headers, stream(), max_files=files, max_fields=0)
+async def _form(request: Request, files: int, limit: int) -> FormData:
+    parser = _InMemoryParser(request.headers, _limited(request, limit), max_files=files, max_fields=0)
     try:
         return await parser.parse()
+    except _TooLarge as large:
+        raise Problem(413, "too_large", large.message) from None
     except MultiPartException as broken:
         raise Problem(400, "malformed_multipart", f"{broken.message}; send each picture as a file field") from None
     except KeyError:

@@ -93,7 +93,7 @@ async def require_upright(
     """
     if not faces:
         turned = await _detect(detector, _turns(picture)[1:], settings.fine_side, settings)
-        raise _not_upright() if any(turned) else Problem(422, "no_face", "No face was found; send a picture of one.")
+        raise _not_upright() if any(turned) else Problem(422, "no_face", "no face was found; send a picture of one")
     face = largest(faces)
     if roll(face.landmarks) > _SIDEWAYS:
         raise _not_upright()
@@ -109,7 +109,7 @@ async def require_upright(
 def require_alone(faces: Sequence[Detection], settings: DetectionSettings) -> None:
     """Raises Problem 422 `several_faces` where a second face is nearly as large as the first."""
     if has_company(faces, settings.second_face):
-        raise Problem(422, "several_faces", "The picture shows several people; send one with a single face.")
+        raise Problem(422, "several_faces", "the picture shows several people; send one with a single face")
 
 
 async def _detect(
@@ -142,4 +142,4 @@ def _turns(picture: UInt8) -> list[UInt8]:
 
 
 def _not_upright() -> Problem:
-    return Problem(422, "face_not_upright", "The face lies on its side or is upside down; turn the picture upright.")
+    return Problem(422, "face_not_upright", "the face lies on its side or is upside down; turn the picture upright")

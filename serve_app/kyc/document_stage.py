@@ -106,7 +106,7 @@ class Documents:
         ]
         if not lines:
             raise Problem(
-                422, "no_text", "No text was read in the document; send a sharp, upright picture of all of it."
+                422, "no_text", "no text was read in the document; send a sharp, upright picture of all of it"
             )
         zone = mrz_correction.find(["".join(texts[index][0] for index in row) for row in legible])
         today = datetime.datetime.now(datetime.timezone.utc).date()

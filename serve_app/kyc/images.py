@@ -62,7 +62,7 @@ def decode(data: bytes, *, max_pixels: int, min_side: int, longest_side: int | N
         raise Problem(
             422,
             "image_too_small",
-            f"The image is {width} by {height} pixels; send one with at least {min_side} on its shorter side.",
+            f"the image is {width} by {height} pixels; send one with at least {min_side} on its shorter side",
         )
     if longest_side is not None:
         image.draft(None, _within(width, height, longest_side))
@@ -119,9 +119,9 @@ def _open(data: bytes, max_pixels: int) -> tuple[Image.Image, int]:
         except _DAMAGED as error:
             if data.startswith(_SIGNATURES):
                 raise _truncated() from error
-            raise Problem(415, "not_an_image", "Send a JPEG, PNG, WebP, BMP or GIF image.") from error
+            raise Problem(415, "not_an_image", "send a JPEG, PNG, WebP, BMP or GIF image") from error
         if animated:
-            raise Problem(415, "animated_image", "The image has several frames; send a still one.")
+            raise Problem(415, "animated_image", "the image has several frames; send a still one")
         return image, _orientation(image)
 
 
@@ -162,9 +162,9 @@ def _within(width: int, height: int, longest_side: int) -> tuple[int, int]:
 
 def _too_many(max_pixels: int) -> Problem:
     return Problem(
-        413, "image_too_many_pixels", f"The image has more than {max_pixels / 1e6:g} megapixels; send a smaller one."
+        413, "image_too_many_pixels", f"the image has more than {max_pixels / 1e6:g} megapixels; send a smaller one"
     )
 
 
 def _truncated() -> Problem:
-    return Problem(422, "image_truncated", "The image is incomplete or damaged; send the whole file.")
+    return Problem(422, "image_truncated", "the image is incomplete or damaged; send the whole file")

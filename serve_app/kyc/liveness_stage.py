@@ -31,7 +31,6 @@ class LivenessSettings(DetectionSettings):
     longest_side: int = Field(default=960, ge=320, description="pixels of the longer side; more is scaled down")
     # The landmarks are measured in a crop of their own, so a small face needs no second look.
     small_face: float = Field(default=0, ge=0, description="width in pixels below which a coarse face is small")
-    max_frames: int = Field(default=16, ge=2, description="more frames than this are refused")
     threshold: float = Field(default=0.5, ge=0, le=1, description="the score from which a face counts as live")
 
 
@@ -47,13 +46,10 @@ class LivenessCheck:
         """Assesses encoded `frames` of one face; with fewer than two nothing is assessed, nor looked at.
 
         Raises Problem as `images.decode` does, and 422 `no_face`, `several_faces` or `face_not_upright`, its field
-        `frames[i]` counted from 0; 413 `too_many_frames`.
+        `frames[i]` counted from 0.
         """
         if len(frames) < 2:
             return self._answer(len(frames), None)
-        if len(frames) > self.settings.max_frames:
-            detail = f"Send at most {self.settings.max_frames} frames."
-            raise Problem(413, "too_many_frames", detail, field="frames")
         pictures = await together(*(self._decode(frame, i) for i, frame in enumerate(frames)))
         faces = await self._faces(pictures)
         landmarks = await self._measure(pictures, faces)
@@ -90,7 +86,7 @@ class LivenessCheck:
         for i, matrix in enumerate(matrices):
             plain, mirrored = (self._landmarks(candidates[view]) for view in (i, i + len(faces)))
             if plain is None or mirrored is None:
-                detail = "The face is not clear enough to follow; send a sharper frame."
+                detail = "the face is not clear enough to follow; send a sharper frame"
                 raise Problem(422, "no_face", detail, field=f"frames[{i}]")
             unmirrored = (np.array([_SIDE - 1, 0]) + mirrored * np.array([-1, 1]))[_MIRRORED]
             landmarks.append(inverted(matrix, (plain + unmirrored) / 2))

@@ -21,12 +21,8 @@ def serve_config(spec: Spec, profile: ProfileName = "embedded") -> dict[str, Any
     """The configuration as plain data, valid by Ray Serve's own schema."""
     deployments = [
         _triton(spec, profile),
-        *(
-            _deployment(name, stage.replicas, spec, {})
-            for name, stage in spec.stages.items()
-            if stage.replicas is not None
-        ),
-        _deployment(INGRESS, spec.ingress, spec, {"max_queued_requests": spec.ingress.max_queued_requests}),
+        *(_deployment(name, stage.replicas, spec) for name, stage in spec.stages.items() if stage.replicas is not None),
+        _deployment(INGRESS, spec.ingress, spec),
     ]
     longest = max(spec.sla(name) for name in spec.pipelines)
     config = {
@@ -65,12 +61,13 @@ def _triton(spec: Spec, profile: ProfileName) -> dict[str, Any]:
     }
 
 
-def _deployment(name: str, replicas: Replicas, spec: Spec, more: dict[str, Any]) -> dict[str, Any]:
+def _deployment(name: str, replicas: Replicas, spec: Spec) -> dict[str, Any]:
     scaling = replicas.autoscaling
     return {
         "name": name,
         "max_ongoing_requests": replicas.max_ongoing_requests,
-        **more,
+        "max_queued_requests": replicas.max_queued_requests,
+        "backpressure_config": {"status_code": 429, "retry_after_s": 1},
         "graceful_shutdown_timeout_s": spec.service.sla.total_seconds() + 2.0,
         "autoscaling_config": {
             "min_replicas": scaling.min_replicas,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from serve_app.spec.findings import Place
 from serve_app.spec.paths import budget, models_on, paths, queue_timeout
-from serve_app.spec.schema import Pipeline, Spec
+from serve_app.spec.schema import AS_IS, Pipeline, Spec
 from serve_app.spec.units import show_duration
 
 Check = Iterator[tuple[Place, str]]
@@ -16,7 +16,8 @@ def cross_checks(spec: Spec) -> list[tuple[Place, str]]:
     """Everything that is wrong between the parts of `spec`, as (place, what to do)."""
     references = [*_tiers(spec), *_profiles(spec), *_models(spec), *_stages(spec), *_routes(spec), *_steps(spec)]
     # Paths can only be followed where every name leads somewhere.
-    return references or [*_budgets(spec), *_queues(spec)]
+    # A queue timeout is what the budgets leave of the SLA.
+    return references or list(_budgets(spec)) or list(_queues(spec))
 
 
 def _tiers(spec: Spec) -> Check:
@@ -71,6 +72,8 @@ def _weights(spec: Spec, name: str) -> Check:
     if weights is None:
         return
     place: Place = ("models", name, "weights")
+    if weights.file is None and weights.prepare == AS_IS:
+        yield place, "neither a file nor code that builds one; give file, or prepare"
     if weights.package is not None and weights.file is None:
         yield place, "a package without file: say which file in the package is the model"
     if weights.file is not None and weights.sha256 is None:

@@ -135,7 +135,7 @@ def load_spec(path: Path) -> Spec:
     spec, lines = parse_spec(text, str(path))
     findings = [
         Finding(lines.of(place), show_place(place), message)
-        for place, message in cross_checks(spec) or code_checks(spec)
+        for place, message in [*cross_checks(spec), *code_checks(spec)]
     ]
     if findings:
         raise SpecError(str(path), findings)

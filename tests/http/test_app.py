@@ -123,7 +123,7 @@ async def test_a_large_picture_is_never_spooled_to_a_file(
         ({"files": {"a": PICTURE, "x": PICTURE}}, 400, "unknown_field", "x"),
         ({"data": {"a": "text"}, "files": {"b": PICTURE}}, 400, "malformed_multipart", None),
         ({"files": {"a": bytes(10 * 2**20 + 1), "b": PICTURE}}, 413, "too_large", "a"),
-        ({"files": {"a": bytes(21 * 2**20), "b": PICTURE}}, 413, "too_large", None),
+        ({"files": {"a": bytes(33 * 2**20), "b": PICTURE}}, 413, "too_large", None),
         ({"content": b"x", "headers": {"content-type": "multipart/form-data"}}, 400, "malformed_multipart", None),
         (
             {"content": b"x", "headers": {"content-type": "multipart/form-data; boundary=b"}},
@@ -156,6 +156,13 @@ async def test_a_request_that_does_not_carry_the_pictures_is_told_why(
     response = await client.post("/v1/faces/compare", **request_)
     assert problem_code(response, status) == code
     assert response.json().get("field") == field
+
+
+async def test_a_body_too_large_is_refused(client: httpx.AsyncClient) -> None:
+    large = bytes(10 * 2**20 + 1)
+    response = await client.post("/v1/faces/embed", content=large, headers={"content-type": "image/jpeg"})
+    assert problem_code(response, 413) == "too_large"
+    assert response.json()["field"] == "image"
 
 
 async def test_an_empty_body_is_a_missing_picture(client: httpx.AsyncClient) -> None:

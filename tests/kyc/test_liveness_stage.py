@@ -137,7 +137,3 @@ async def test_a_frame_with_two_people_is_refused(check, photos, pictures):
     both = np.hstack([cv2.resize(pictures[name], (600, 750)) for name in ("person_a_2", "impostor_1")])
     frames = [photos["person_a_2"], cv2.imencode(".jpg", both)[1].tobytes()]
     assert await problem_of(check.assess(frames)) == (422, "several_faces", "frames[1]")
-
-
-async def test_too_many_frames_are_refused(check, photos):
-    assert await problem_of(check.assess([photos["person_a_1"]] * 17)) == (413, "too_many_frames", "frames")

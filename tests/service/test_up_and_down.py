@@ -6,14 +6,8 @@ import socket
 from pathlib import Path
 
 import psutil
-import pytest
-import yaml
 
-from serve_app.cluster.error import ClusterError
 from serve_app.cluster.head import find_head, home, processes
-from serve_app.cluster.preflight import check_machine
-from serve_app.project import Project
-from serve_app.spec import load_spec
 from tests.service.conftest import Service, copy_project
 
 
@@ -76,20 +70,3 @@ def test_a_taken_port_is_named_before_anything_starts(tmp_path: Path) -> None:
     port = project.spec().service.port
     assert f"port {port} on 127.0.0.1 cannot be had (Address already in use)" in up.stderr
     assert find_head(project) is None
-
-
-def test_too_little_memory_is_named_before_anything_starts(tmp_path: Path) -> None:
-    project = Project(tmp_path)
-    data = yaml.safe_load((Path(__file__).parents[2] / "cluster" / "spec.yaml").read_text())
-    data["profiles"]["embedded"]["triton"]["memory"] = "4000GiB"
-    project.spec_file.parent.mkdir()
-    project.spec_file.write_text(yaml.safe_dump(data, sort_keys=False))
-    with pytest.raises(ClusterError, match=r"GiB of memory are free and the spec asks for 400\d\.\d GiB"):
-        check_machine(load_spec(project.spec_file), "embedded")
-
-
-def test_another_platform_is_refused_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("platform.machine", lambda: "aarch64")
-    spec = load_spec(Path(__file__).parents[2] / "cluster" / "spec.yaml")
-    with pytest.raises(ClusterError, match="Tandem runs on Linux x86-64, this is Linux aarch64; use such a machine"):
-        check_machine(spec, "embedded")
