@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import signal
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -93,12 +95,15 @@ def pull(given: Path | None) -> None:
 
 @main.command()
 @click.option("--profile", type=click.Choice(["embedded"]), default="embedded", show_default=True)
+@click.option("--sample/--no-sample", default=True, show_default=True, help="Verify a sample identity at the end.")
 @click.pass_obj
-def up(given: Path | None, profile: str) -> None:
+def up(given: Path | None, profile: Literal["embedded"], sample: bool) -> None:
     """Prepare the weights, render, start Ray, deploy, and wait until requests are answered."""
     from serve_app.cluster.up import up as bring_up
 
-    bring_up(find_project(given), "embedded", _progress())
+    # An interrupted start ends what it has started; a supervisor's SIGTERM interrupts like Ctrl-C.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    bring_up(find_project(given), profile, _progress(), sample=sample)
 
 
 @main.command()

@@ -6,6 +6,7 @@ whatever becomes of its parent.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -15,10 +16,10 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -31,6 +32,7 @@ from serve_app.spec import Spec
 MARK = "TANDEM_HEAD"
 _STATE = "head.json"
 _POLL_S = 0.1
+STOP_GRACE_S = 20.0
 
 
 @dataclass(frozen=True)
@@ -55,9 +57,25 @@ class Head:
 
 
 def home(project: Project) -> Path:
-    """The folder of the project's head node: its state and Ray's logs. Short, since it holds Unix sockets."""
+    """The folder of the project's head node: its state and Ray's logs.
+
+    Its path is short, since it holds Unix sockets, and the same for every shell, whatever TMPDIR says there.
+    """
     name = hashlib.sha256(str(project.root).encode()).hexdigest()[:8]
-    return Path(tempfile.gettempdir()) / f"tandem-{os.getuid()}-{name}"
+    return Path("/tmp") / f"tandem-{os.getuid()}-{name}"
+
+
+@contextmanager
+def only_one(project: Project) -> Iterator[None]:
+    """Holds the project's head node for this process. ClusterError where another process is at it."""
+    lock = os.open(home(project).with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise ClusterError("another `tandem up` or `tandem down` is at work on this project; wait for it") from None
+    finally:
+        os.close(lock)
 
 
 def find_head(project: Project) -> Head | None:
@@ -142,13 +160,23 @@ def start_head(project: Project, spec: Spec, is_ready: Callable[[Head], bool], t
     )
     (folder / _STATE).write_text(json.dumps(asdict(head)))
     give_up = time.monotonic() + timeout
-    while not is_ready(head):
-        if process.poll() is not None or time.monotonic() > give_up:
-            words = log.read_text(errors="replace").strip().splitlines()[-5:]
-            stop_head(head, 5)
-            raise ClusterError("Ray did not start; it says:\n  " + "\n  ".join(words))
-        time.sleep(_POLL_S)
+    with ended_on_failure(head):
+        while not is_ready(head):
+            if process.poll() is not None or time.monotonic() > give_up:
+                words = log.read_text(errors="replace").strip().splitlines()[-5:]
+                raise ClusterError("Ray did not start; it says:\n  " + "\n  ".join(words))
+            time.sleep(_POLL_S)
     return head
+
+
+@contextmanager
+def ended_on_failure(head: Head) -> Iterator[None]:
+    """Ends the head node where the block fails or is interrupted: nobody wants to clean up after that. Logs stay."""
+    try:
+        yield
+    except BaseException:
+        stop_head(head)
+        raise
 
 
 def _fresh_home(project: Project) -> Path:
@@ -171,7 +199,7 @@ def _free_ports(count: int) -> list[int]:
             listener.close()
 
 
-def stop_head(head: Head, grace: float) -> list[str]:
+def stop_head(head: Head, grace: float = STOP_GRACE_S) -> list[str]:
     """End the head node and all its descendants; answer the names of those that had to be killed."""
     if head.is_running():
         os.kill(head.pid, signal.SIGTERM)

@@ -18,13 +18,15 @@ from serve_app.weights.samples import sample_photos
 Progress = Callable[[str], None]
 
 
-def verify_sample(url: str, progress: Progress) -> None:
-    """Verify the sample identity against the service at `url` and show the decision. ClusterError, WeightsError."""
-    photos = sample_photos(cache_directory(), mirror_directory(), progress)
+def fetch_photos(progress: Progress) -> Path:
+    """The folder with the sample's photos. WeightsError where they cannot be had."""
+    return sample_photos(cache_directory(), mirror_directory(), progress)
+
+
+def verify_sample(url: str, photos: Path) -> str:
+    """Verify the sample identity against the service at `url`; how it went, for a person. ClusterError."""
     selfie = (photos / "person_b_1.jpg").read_bytes()
-    answer = request_verification(url, selfie, _document(photos / "person_b_2.jpg"), [])
-    for line in show_verification(answer).splitlines():
-        progress(f"  {line}")
+    return show_verification(request_verification(url, selfie, _document(photos / "person_b_2.jpg"), []))
 
 
 def _document(portrait: Path) -> bytes:

@@ -9,9 +9,19 @@ import httpx
 from serve_app.artefacts import prepare_all
 from serve_app.cluster.deploy import dashboard_answers, deploy, details, is_ready, undeploy
 from serve_app.cluster.error import ClusterError
-from serve_app.cluster.head import find_head, forget_head, home, processes, start_head, stop_head
+from serve_app.cluster.head import (
+    STOP_GRACE_S,
+    ended_on_failure,
+    find_head,
+    forget_head,
+    home,
+    only_one,
+    processes,
+    start_head,
+    stop_head,
+)
 from serve_app.cluster.preflight import check_machine
-from serve_app.cluster.sample import verify_sample
+from serve_app.cluster.sample import fetch_photos, verify_sample
 from serve_app.project import Project, write_files
 from serve_app.spec import ProfileName
 from serve_app.triton.guard import remove_orphans
@@ -19,34 +29,27 @@ from serve_app.triton.guard import remove_orphans
 Progress = Callable[[str], None]
 
 RAY_START_S = 60.0
-STOP_GRACE_S = 20.0
 
 
-def up(project: Project, profile: ProfileName, progress: Progress) -> None:
-    """Bring the service up and verify a sample identity. ClusterError where it cannot be."""
-    spec = project.spec()
-    head = find_head(project)
-    if head and head.is_running():
-        raise ClusterError(
-            f"already up: the API is at {head.url}, Ray's dashboard at {head.dashboard}; see `tandem status`"
-        )
-    check_machine(spec, profile)
-    prepare_all(project, spec, profile, progress)
-    for name in write_files(project, spec):
-        progress(f"rendered {name}")
-    progress("starting Ray")
-    head = start_head(project, spec, dashboard_answers, RAY_START_S)
-    progress(f"deploying {spec.application}")
-    startup = spec.profiles[profile].triton.startup_timeout.total_seconds()
-    try:
-        deploy(project, head, startup + RAY_START_S, progress)
-        progress("ready; verifying a sample identity")
-        verify_sample(head.url, progress)
-    except BaseException:
-        # Nobody wants to clean up after a start that failed or was interrupted; Ray's logs stay.
-        stop_head(head, STOP_GRACE_S)
-        progress(f"ended again; Ray's logs are in {home(project)}")
-        raise
+def up(project: Project, profile: ProfileName, progress: Progress, *, sample: bool) -> None:
+    """Bring the service up and, with `sample`, verify a sample identity. ClusterError where it cannot be."""
+    with only_one(project):
+        _end_remains(project, progress)
+        spec = project.spec()
+        check_machine(spec, profile)
+        prepare_all(project, spec, profile, progress)
+        photos = fetch_photos(progress) if sample else None
+        for name in write_files(project, spec):
+            progress(f"rendered {name}")
+        progress("starting Ray")
+        head = start_head(project, spec, dashboard_answers, RAY_START_S)
+        with ended_on_failure(head):
+            progress(f"deploying {spec.application}")
+            deploy(project, head, spec.profiles[profile].triton.startup_timeout.total_seconds() + RAY_START_S, progress)
+            if photos is not None:
+                progress("ready; verifying a sample identity")
+                for line in verify_sample(head.url, photos).splitlines():
+                    progress(f"  {line}")
     progress("up and running; end it with `tandem down`")
     progress(f"  API        {head.url}/v1/verify")
     progress(f"  API docs   {head.url}/docs")
@@ -54,22 +57,35 @@ def up(project: Project, profile: ProfileName, progress: Progress) -> None:
     progress(f"  logs       {home(project)}/session_latest/logs")
 
 
-def down(project: Project, progress: Progress) -> None:
-    """End everything that `up` started."""
+def _end_remains(project: Project, progress: Progress) -> None:
+    """End what a head node that died has left. ClusterError where it lives."""
     head = find_head(project)
-    if head is None or not processes(head):
-        progress("nothing runs")
+    if head is None:
         return
     if head.is_running():
-        drain = project.spec().service.sla.total_seconds() + STOP_GRACE_S
-        progress("finishing the requests in work")
-        if not undeploy(head, drain):
-            progress("Ray Serve did not end the application in time; ending its processes")
-    for name in stop_head(head, STOP_GRACE_S):
-        progress(f"had to kill {name}")
-    remove_orphans()
-    forget_head(project)
-    progress("down")
+        raise ClusterError(
+            f"already up: the API is at {head.url}, Ray's dashboard at {head.dashboard}; see `tandem status`"
+        )
+    for name in stop_head(head):
+        progress(f"ended {name}, left by a head node that died")
+
+
+def down(project: Project, progress: Progress) -> None:
+    """End everything that `up` started."""
+    with only_one(project):
+        head = find_head(project)
+        if head is None or not processes(head):
+            progress("nothing runs")
+            return
+        if head.is_running():
+            progress("finishing the requests in work")
+            if not undeploy(head, project.spec().service.sla.total_seconds() + STOP_GRACE_S):
+                progress("Ray Serve did not end the application in time; ending its processes")
+        for name in stop_head(head):
+            progress(f"had to kill {name}")
+        remove_orphans()
+        forget_head(project)
+        progress("down")
 
 
 def status(project: Project, show: Callable[[str], object]) -> bool:

@@ -13,8 +13,8 @@ from serve_app.spec.schema import Replicas
 IMPORT_PATH = "serve_app.app:build"
 TRITON = "Triton"
 INGRESS = "Ingress"
-# A request is answered by the ingress when its SLA has passed; Ray's own limit only catches an ingress that is stuck.
-STUCK_AFTER = 1.5
+# What the server's guard may take to clean up after its server has ended, in seconds.
+CLEAN_UP_S = 5.0
 
 
 def serve_config(spec: Spec, profile: ProfileName = "embedded") -> dict[str, Any]:
@@ -24,13 +24,12 @@ def serve_config(spec: Spec, profile: ProfileName = "embedded") -> dict[str, Any
         *(_deployment(name, stage.replicas, spec) for name, stage in spec.stages.items() if stage.replicas is not None),
         _deployment(INGRESS, spec.ingress, spec),
     ]
-    longest = max(spec.sla(name) for name in spec.pipelines)
     config = {
         "proxy_location": "EveryNode",
         "http_options": {
             "host": spec.service.host,
             "port": spec.service.port,
-            "request_timeout_s": longest.total_seconds() * STUCK_AFTER,
+            "request_timeout_s": spec.service.proxy_timeout.total_seconds(),
         },
         "applications": [
             {
@@ -49,14 +48,15 @@ def serve_config(spec: Spec, profile: ProfileName = "embedded") -> dict[str, Any
 
 def _triton(spec: Spec, profile: ProfileName) -> dict[str, Any]:
     triton = spec.profiles[profile].triton
+    askers = [spec.ingress, *(stage.replicas for stage in spec.stages.values() if stage.replicas)]
     return {
         "name": TRITON,
-        "num_replicas": 1,
-        # Only the stages' questions where the server is go through Ray, never an inference.
-        "max_ongoing_requests": 1000,
-        "health_check_period_s": 2.0,
-        "health_check_timeout_s": 10.0,
-        "graceful_shutdown_timeout_s": triton.exit_timeout.total_seconds() + 5.0,
+        "num_replicas": triton.replicas,
+        # No inference goes through Ray, only a question by each replica at a time where the server is.
+        "max_ongoing_requests": sum(replicas.autoscaling.max_replicas for replicas in askers),
+        "health_check_period_s": triton.health_check_period.total_seconds(),
+        "health_check_timeout_s": triton.health_check_timeout.total_seconds(),
+        "graceful_shutdown_timeout_s": triton.exit_timeout.total_seconds() + CLEAN_UP_S,
         "ray_actor_options": {"num_cpus": triton.cpus, "num_gpus": triton.gpus, "memory": triton.memory},
     }
 
@@ -67,8 +67,9 @@ def _deployment(name: str, replicas: Replicas, spec: Spec) -> dict[str, Any]:
         "name": name,
         "max_ongoing_requests": replicas.max_ongoing_requests,
         "max_queued_requests": replicas.max_queued_requests,
-        "backpressure_config": {"status_code": 429, "retry_after_s": 1},
-        "graceful_shutdown_timeout_s": spec.service.sla.total_seconds() + 2.0,
+        "backpressure_config": {"status_code": 429, "retry_after_s": spec.service.retry_after.total_seconds()},
+        # Long enough for any request in work.
+        "graceful_shutdown_timeout_s": max(spec.sla(name) for name in spec.pipelines).total_seconds(),
         "autoscaling_config": {
             "min_replicas": scaling.min_replicas,
             "max_replicas": scaling.max_replicas,

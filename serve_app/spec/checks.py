@@ -14,7 +14,15 @@ Check = Iterator[tuple[Place, str]]
 
 def cross_checks(spec: Spec) -> list[tuple[Place, str]]:
     """Everything that is wrong between the parts of `spec`, as (place, what to do)."""
-    references = [*_tiers(spec), *_profiles(spec), *_models(spec), *_stages(spec), *_routes(spec), *_steps(spec)]
+    references = [
+        *_tiers(spec),
+        *_profiles(spec),
+        *_models(spec),
+        *_stages(spec),
+        *_sla(spec),
+        *_routes(spec),
+        *_steps(spec),
+    ]
     # Paths can only be followed where every name leads somewhere.
     # A queue timeout is what the budgets leave of the SLA.
     return references or list(_budgets(spec)) or list(_queues(spec))
@@ -103,6 +111,14 @@ def _stages(spec: Spec) -> Check:
                 (*place, "autoscaling", "target_ongoing_requests"),
                 "a replica never has that many requests: it is more than max_ongoing_requests; make it smaller",
             )
+
+
+def _sla(spec: Spec) -> Check:
+    for name in spec.pipelines:
+        if spec.sla(name) >= spec.service.proxy_timeout:
+            sla = show_duration(spec.sla(name))
+            message = f"pipeline {name} may take {sla}, and Ray's proxy would give up first; lengthen it"
+            yield ("service", "proxy_timeout"), message
 
 
 RESERVED_ROUTES = ("/healthz", "/readyz", "/docs", "/openapi.json", "/v2")

@@ -42,6 +42,10 @@ class Service(Part):
     port: Port
     upload_limit: Size = Field(description="the largest file a request may carry")
     request_limit: Size = Field(description="the largest request, all its files together")
+    proxy_timeout: Duration = Field(
+        description="Ray's proxy answers 408 then; longer than any SLA, for a stuck ingress"
+    )
+    retry_after: Duration = Field(description="what a client is told to wait when the service is full")
 
 
 class Ray(Part):
@@ -66,6 +70,9 @@ class Triton(Part):
     memory: Size
     startup_timeout: Duration
     exit_timeout: Duration = Field(description="how long queued requests may take when the server is stopped")
+    replicas: Positive = Field(default=1, description="servers: one for each GPU, or one for this machine's CPUs")
+    health_check_period: Duration
+    health_check_timeout: Duration
 
 
 class Profile(Part):

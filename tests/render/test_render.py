@@ -10,7 +10,6 @@ from tritonclient.grpc import model_config_pb2 as pb
 
 from serve_app.project import Project, stale_files, write_files
 from serve_app.render import render
-from serve_app.render.ray_serve import STUCK_AFTER
 from serve_app.spec import Spec, digest, load_spec
 
 PROJECT = Project(Path(__file__).parents[2])
@@ -92,7 +91,7 @@ def test_serve_config_is_valid_and_holds_the_specs_values(spec: Spec) -> None:
     data = yaml.safe_load(render(spec)["serve_config.yaml"])
     schema = ServeDeploySchema.model_validate(data)
     assert schema.http_options.port == spec.service.port
-    assert data["http_options"]["request_timeout_s"] == 8 * STUCK_AFTER
+    assert data["http_options"]["request_timeout_s"] == 12
     application = data["applications"][0]
     assert application["args"] == {"profile": "embedded", "spec": digest(spec)}
     deployments = {deployment["name"]: deployment for deployment in application["deployments"]}

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import signal
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import psutil
+import pytest
 
-from serve_app.cluster.head import find_head, home, processes
-from tests.service.conftest import Service, copy_project
+from serve_app.cluster.head import find_head, home, only_one, processes
+from tests.service.conftest import Service, copy_project, eventually
 
 
 def test_starting_twice_says_so_instead_of_starting_again(service: Service) -> None:
@@ -70,3 +74,28 @@ def test_a_taken_port_is_named_before_anything_starts(tmp_path: Path) -> None:
     port = project.spec().service.port
     assert f"port {port} on 127.0.0.1 cannot be had (Address already in use)" in up.stderr
     assert find_head(project) is None
+
+
+@pytest.mark.parametrize("signal_", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+def test_an_interrupted_start_ends_what_it_started(tmp_path: Path, signal_: signal.Signals) -> None:
+    project = copy_project(tmp_path / "kyc")
+    command = [str(Path(sys.executable).parent / "tandem"), "--project", str(project.root), "up", "--no-sample"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as up:
+        assert up.stdout is not None
+        for line in up.stdout:
+            if "starting Ray" in line:
+                break
+        eventually(lambda: find_head(project) is not None, 30)
+        head = find_head(project)
+        up.send_signal(signal_)
+        up.communicate(timeout=60)
+    assert up.returncode != 0
+    assert head is not None
+    assert processes(head) == []
+
+
+def test_two_starts_at_once_do_not_meet(tmp_path: Path) -> None:
+    project = copy_project(tmp_path / "kyc")
+    with only_one(project):
+        up = Service(project, "").tandem("up")
+    assert (up.returncode, "another `tandem up`" in up.stderr) == (1, True)

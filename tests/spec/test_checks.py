@@ -74,6 +74,11 @@ CASES = {
         {"face": "face", "document": "document_text"},
         "no later step takes this result",
     ),
+    "a proxy that gives up first": (
+        put("service", "proxy_timeout"),
+        "8s",
+        "pipeline verify may take 8s, and Ray's proxy would give up first",
+    ),
     "budgets above the SLA": (
         put("pipelines", "read", "sla"),
         "1s",
