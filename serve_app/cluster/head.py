@@ -6,13 +6,13 @@ whatever becomes of its parent.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import json
 import os
 import secrets
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -83,6 +83,7 @@ def find_head(project: Project) -> Head | None:
     state = home(project) / _STATE
     if not state.is_file():
         return None
+    _check_owner(home(project))
     try:
         return Head(**json.loads(state.read_text()))
     except (TypeError, ValueError):
@@ -118,7 +119,11 @@ def start_head(project: Project, spec: Spec, is_ready: Callable[[Head], bool], t
         f"--dashboard-port={spec.ray.dashboard_port}",
         f"--temp-dir={folder}",
         f"--object-store-memory={spec.ray.object_store}",
+        # Requests carry pictures of people, which must never reach a disk, not even when the object store is full: then
+        # they wait. What Ray puts beside the store, it puts into memory too.
         "--plasma-directory=/dev/shm",
+        "--object-spilling-directory=/dev/shm",
+        f"--system-config={json.dumps({'automatic_object_spilling_enabled': False})}",
         # Ray's own defaults here are fixed numbers, which two clusters on one machine would fight over.
         *("--min-worker-port=0", "--max-worker-port=0"),
         f"--ray-client-server-port={free[0]}",
@@ -132,8 +137,6 @@ def start_head(project: Project, spec: Spec, is_ready: Callable[[Head], bool], t
         "TANDEM_PROJECT": str(project.root),
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN": token,
-        # Requests carry pictures of people, which must never reach a disk, not even when the object store is full.
-        "RAY_automatic_object_spilling_enabled": "0",
         # Ray's workers, and with them Triton, would otherwise be the least favoured processes of the machine.
         "RAY_worker_niceness": "0",
         # Ray's name for a cluster of this machine alone, most of whose ports are then on the loopback interface.
@@ -182,12 +185,17 @@ def ended_on_failure(head: Head) -> Iterator[None]:
 def _fresh_home(project: Project) -> Path:
     """An empty folder that only this user can enter; what an earlier head node left in it goes."""
     folder = home(project)
-    if folder.exists():
-        if folder.is_symlink() or folder.stat().st_uid != os.getuid():
-            raise ClusterError(f"{folder} belongs to somebody else; remove it")
+    if folder.is_symlink() or folder.exists():
+        _check_owner(folder)
         shutil.rmtree(folder)
     folder.mkdir(mode=0o700)
     return folder
+
+
+def _check_owner(folder: Path) -> None:
+    """ClusterError where anybody else could have written what is in the folder."""
+    if folder.is_symlink() or folder.stat().st_uid != os.getuid() or folder.stat().st_mode & 0o077:
+        raise ClusterError(f"{folder} is not only yours; remove it")
 
 
 def _free_ports(count: int) -> list[int]:
@@ -201,8 +209,9 @@ def _free_ports(count: int) -> list[int]:
 
 def stop_head(head: Head, grace: float = STOP_GRACE_S) -> list[str]:
     """End the head node and all its descendants; answer the names of those that had to be killed."""
-    if head.is_running():
-        os.kill(head.pid, signal.SIGTERM)
+    with contextlib.suppress(psutil.NoSuchProcess):
+        if head.is_running():
+            psutil.Process(head.pid).terminate()
     _, alive = psutil.wait_procs(processes(head), timeout=grace)
     killed = []
     # A process that is dying may still have started another, so look until nobody is left.

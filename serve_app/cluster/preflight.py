@@ -34,7 +34,8 @@ def _platform() -> Iterator[str]:
 
 def _memory(spec: Spec, profile: ProfileName) -> Iterator[str]:
     parts = [spec.ingress, *(stage.replicas for stage in spec.stages.values() if stage.replicas)]
-    needed = spec.profiles[profile].triton.memory + RAY_MEMORY + sum(part.memory for part in parts)
+    needed = spec.profiles[profile].triton.memory + RAY_MEMORY + spec.ray.object_store
+    needed += sum(part.memory for part in parts)
     available = available_memory()
     if available < needed:
         yield (
@@ -58,7 +59,9 @@ def available_memory() -> int:
     available = psutil.virtual_memory().available
     limit, used = (_CGROUP / name for name in ("memory.max", "memory.current"))
     if limit.is_file() and (most := limit.read_text().strip()) != "max":
-        available = min(available, int(most) - int(used.read_text()))
+        statistics = dict(line.split() for line in (_CGROUP / "memory.stat").read_text().splitlines())
+        # The kernel gives up files that it only keeps at hand.
+        available = min(available, int(most) - int(used.read_text()) + int(statistics["inactive_file"]))
     return available
 
 

@@ -96,9 +96,9 @@ def status(project: Project, show: Callable[[str], object]) -> bool:
         show(f"something else serves at {url}" if is_ready(url) else "down; start it with `tandem up`")
         return False
     try:
-        applications = details(head).json()["applications"]
+        applications = details(head).raise_for_status().json()["applications"]
         ready = is_ready(head.url)
-    except httpx.TransportError as error:
+    except httpx.HTTPError as error:
         show(f"Ray's head node runs but does not answer ({error}); its logs are in {home(project)}")
         return False
     for name, application in applications.items():

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import cv2
 from pydantic import BaseModel
 from ray import serve
 from ray.exceptions import RayActorError
-from ray.serve.exceptions import BackPressureError
+from ray.serve.exceptions import BackPressureError, RayServeException
 from ray.serve.handle import DeploymentHandle
 from starlette.types import ASGIApp
 
@@ -71,13 +72,18 @@ class Ingress:
     async def _call(self, stage: str, method: str, arguments: dict[str, Any], context: RequestContext) -> Outcome:
         if stage in self._local:
             return await call_stage(self._local[stage], method, arguments, context)
+        response = self._stages[stage].call.remote(method, arguments, context)
         try:
-            outcome: Outcome = await self._stages[stage].call.remote(method, arguments, context)
+            outcome: Outcome = await response
+        except asyncio.CancelledError:
+            # Ray itself passes on only the end of the client's whole request.
+            response.cancel()  # type: ignore[no-untyped-call]
+            raise
         except BackPressureError:
             raise Problem(
                 429, "stage_full", f"too many requests wait for {stage}; retry in a second", retry_after=1
             ) from None
-        except RayActorError:
+        except (RayActorError, RayServeException):
             detail = f"{stage} went away while it worked on this request; retry in a few seconds"
             raise Problem(503, "stage_unavailable", detail, retry_after=2) from None
         return outcome

@@ -20,9 +20,8 @@ def render(spec: Spec) -> dict[str, str]:
     files = {SERVE_CONFIG: render_serve_config(spec, _header("Ray Serve's configuration of the embedded profile."))}
     for name, model in spec.models.items():
         folder = f"{MODEL_REPOSITORY}/{name}"
-        if "embedded" in spec.profiles:
-            header = _header(f"Triton's configuration of {name} in the embedded profile.")
-            files[f"{folder}/config.pbtxt"] = render_model_config(spec, name, "embedded", header)
+        header = _header(f"Triton's configuration of {name} in the embedded profile.")
+        files[f"{folder}/config.pbtxt"] = render_model_config(spec, name, "embedded", header)
         if "gpu" in spec.profiles:
             header = _header(f"Triton's configuration of {name} in the gpu profile.")
             files[f"{folder}/configs/gpu.pbtxt"] = render_model_config(spec, name, "gpu", header)

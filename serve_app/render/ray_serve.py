@@ -9,18 +9,20 @@ from ray.serve.schema import ServeDeploySchema
 
 from serve_app.spec import ProfileName, Spec, digest
 from serve_app.spec.schema import Replicas
+from serve_app.triton.server import GUARD_GRACE
 
 IMPORT_PATH = "serve_app.app:build"
 TRITON = "Triton"
 INGRESS = "Ingress"
-# What the server's guard may take to clean up after its server has ended, in seconds.
-CLEAN_UP_S = 5.0
 
 
-def serve_config(spec: Spec, profile: ProfileName = "embedded") -> dict[str, Any]:
+PROFILE: ProfileName = "embedded"
+
+
+def serve_config(spec: Spec) -> dict[str, Any]:
     """The configuration as plain data, valid by Ray Serve's own schema."""
     deployments = [
-        _triton(spec, profile),
+        _triton(spec),
         *(_deployment(name, stage.replicas, spec) for name, stage in spec.stages.items() if stage.replicas is not None),
         _deployment(INGRESS, spec.ingress, spec),
     ]
@@ -37,7 +39,7 @@ def serve_config(spec: Spec, profile: ProfileName = "embedded") -> dict[str, Any
                 "route_prefix": "/",
                 "import_path": IMPORT_PATH,
                 # The digest makes any change of the spec a change of the application, which Ray Serve then rolls out.
-                "args": {"profile": profile, "spec": digest(spec)},
+                "args": {"profile": PROFILE, "spec": digest(spec)},
                 "deployments": deployments,
             }
         ],
@@ -46,8 +48,8 @@ def serve_config(spec: Spec, profile: ProfileName = "embedded") -> dict[str, Any
     return config
 
 
-def _triton(spec: Spec, profile: ProfileName) -> dict[str, Any]:
-    triton = spec.profiles[profile].triton
+def _triton(spec: Spec) -> dict[str, Any]:
+    triton = spec.profiles[PROFILE].triton
     askers = [spec.ingress, *(stage.replicas for stage in spec.stages.values() if stage.replicas)]
     return {
         "name": TRITON,
@@ -56,7 +58,9 @@ def _triton(spec: Spec, profile: ProfileName) -> dict[str, Any]:
         "max_ongoing_requests": sum(replicas.autoscaling.max_replicas for replicas in askers),
         "health_check_period_s": triton.health_check_period.total_seconds(),
         "health_check_timeout_s": triton.health_check_timeout.total_seconds(),
-        "graceful_shutdown_timeout_s": triton.exit_timeout.total_seconds() + CLEAN_UP_S,
+        # Ray ends all deployments at once; stages need Triton until the last request in work is answered.
+        "graceful_shutdown_wait_loop_s": _longest_sla(spec),
+        "graceful_shutdown_timeout_s": _longest_sla(spec) + triton.exit_timeout.total_seconds() + GUARD_GRACE,
         "ray_actor_options": {"num_cpus": triton.cpus, "num_gpus": triton.gpus, "memory": triton.memory},
     }
 
@@ -68,8 +72,7 @@ def _deployment(name: str, replicas: Replicas, spec: Spec) -> dict[str, Any]:
         "max_ongoing_requests": replicas.max_ongoing_requests,
         "max_queued_requests": replicas.max_queued_requests,
         "backpressure_config": {"status_code": 429, "retry_after_s": spec.service.retry_after.total_seconds()},
-        # Long enough for any request in work.
-        "graceful_shutdown_timeout_s": max(spec.sla(name) for name in spec.pipelines).total_seconds(),
+        "graceful_shutdown_timeout_s": _longest_sla(spec),
         "autoscaling_config": {
             "min_replicas": scaling.min_replicas,
             "max_replicas": scaling.max_replicas,
@@ -79,6 +82,11 @@ def _deployment(name: str, replicas: Replicas, spec: Spec) -> dict[str, Any]:
         },
         "ray_actor_options": {"num_cpus": replicas.cpus, "num_gpus": 0, "memory": replicas.memory},
     }
+
+
+def _longest_sla(spec: Spec) -> float:
+    """Seconds after which any request in work has been answered."""
+    return max(spec.sla(name) for name in spec.pipelines).total_seconds()
 
 
 def render_serve_config(spec: Spec, header: str) -> str:

@@ -19,6 +19,7 @@ def cross_checks(spec: Spec) -> list[tuple[Place, str]]:
         *_profiles(spec),
         *_models(spec),
         *_stages(spec),
+        *_service(spec),
         *_sla(spec),
         *_routes(spec),
         *_steps(spec),
@@ -111,6 +112,19 @@ def _stages(spec: Spec) -> Check:
                 (*place, "autoscaling", "target_ongoing_requests"),
                 "a replica never has that many requests: it is more than max_ongoing_requests; make it smaller",
             )
+
+
+def _service(spec: Spec) -> Check:
+    ports = {
+        "service.port": spec.service.port,
+        "ray.port": spec.ray.port,
+        "ray.dashboard_port": spec.ray.dashboard_port,
+    }
+    if len(set(ports.values())) < len(ports):
+        shown = ", ".join(f"{key} {port}" for key, port in ports.items())
+        yield ("service", "port"), f"two of these are the same: {shown}; give each a port of its own"
+    if spec.service.upload_limit > spec.service.request_limit:
+        yield ("service", "upload_limit"), "a request could never be that large; make it at most request_limit"
 
 
 def _sla(spec: Spec) -> Check:

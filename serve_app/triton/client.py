@@ -52,7 +52,7 @@ class Connection:
             return self._client
 
     async def is_ready(self, timeout: float) -> bool:
-        """Whether the server is ready, within twice `timeout` seconds; one that went away is looked for once."""
+        """Whether the server is ready; one that went away is looked for once. `timeout` is for each of four calls."""
         lost: InferenceServerClient | None = None
         for _ in range(2):
             try:

@@ -10,6 +10,7 @@ from typing import Any
 
 import ray
 from ray.exceptions import RayError
+from ray.serve.exceptions import RayServeException
 from ray.serve.handle import DeploymentHandle
 
 from serve_app.artefacts import prepare_all
@@ -32,7 +33,7 @@ def locator(triton: DeploymentHandle[Any]) -> Callable[[str | None], Awaitable[s
     async def locate(lost: str | None) -> str:
         try:
             address: str = await triton.locate.remote(lost)
-        except RayError as error:
+        except (RayError, RayServeException) as error:
             raise TritonError(f"the deployment that owns Triton does not answer: {error}") from None
         return address
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+
 from tritonclient.utils import InferenceServerException
 
 from serve_app.context import deadline_exceeded
 from serve_app.problem import Problem
+
+logger = logging.getLogger("ray.serve")
 
 
 def is_lost(error: InferenceServerException) -> bool:
@@ -23,16 +27,14 @@ def problem_of(error: InferenceServerException, model: str) -> Problem:
         return Problem(429, "queue_full", f"too many requests wait for {model}; retry in a second", retry_after=1)
     if status == "StatusCode.DEADLINE_EXCEEDED" or "Request timeout expired" in message:
         return deadline_exceeded()
+    # Triton does not log what fails a single request. Its words name tensors and shapes, never what is in them.
+    logger.warning("%s failed a request: %s: %s", model, status, message)
     if status == "StatusCode.INVALID_ARGUMENT":
-        # Arrays were checked against the spec before they were sent: the spec and the loaded model disagree.
-        return Problem(
-            500, "model_mismatch", f"{model} does not take what the spec says; run `tandem render` and redeploy"
-        )
+        # Arrays are checked against the spec before they are sent, so it is what is in them.
+        return Problem(422, "input_refused", f"{model} cannot judge this input; send another picture")
     if is_lost(error) or status == "StatusCode.NOT_FOUND":
         return model_unavailable(model)
-    return Problem(
-        503, "model_failed", f"{model} failed on this request; see Triton's log on the server", retry_after=2
-    )
+    return Problem(503, "model_failed", f"{model} failed on this request; its log has the cause", retry_after=2)
 
 
 def model_unavailable(model: str) -> Problem:

@@ -63,6 +63,11 @@ def find(unpacked: Path | None) -> Installation:
     return _in_container(Path(on_path)) if on_path else _in_wheel(unpacked)
 
 
+def is_on_path() -> bool:
+    """Whether `find` will take a server that is on PATH."""
+    return shutil.which("tritonserver") is not None
+
+
 def check_platform(system: str, machine: str) -> None:
     """Raise TritonError unless Triton exists for this operating system and processor."""
     if system != "linux" or machine not in ("x86_64", "AMD64"):

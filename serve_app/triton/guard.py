@@ -201,7 +201,8 @@ class Guard:
         for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: None)
         os.set_blocking(1, False)
-        output, output_end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        output, output_end = os.pipe2(os.O_CLOEXEC)
+        os.set_blocking(output, False)  # the server's end blocks, or a burst of lines would fail there
         self._server = self._start(output_end, owner_group)
         os.close(output_end)
         self._tell(f"started {self._server} {self._prefix}".encode())
@@ -217,10 +218,10 @@ class Guard:
             if self._kill_at is not None and time.monotonic() >= self._kill_at:
                 self._kill(self._reason)
             self._reap()
+        self._drain_output(output)
         self._tell(f"exited {self._status} {self._reason}".encode())
         self._end_stragglers()
-        while self._read_output(output):
-            pass
+        self._drain_output(output)
         if self._line:
             self._tell(b"log " + self._line)
         remove_segments(self._prefix)
@@ -283,6 +284,10 @@ class Guard:
             if not _ROUTINE.match(line):
                 self._tell(b"log " + line[:_LINE_LIMIT])
         return bool(chunk)
+
+    def _drain_output(self, output: int) -> None:
+        while self._read_output(output):
+            pass
 
     def _read_orders(self) -> bool:
         chunk = os.read(0, 4096)

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import grpc  # type: ignore[import-untyped]
+import grpc
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 
 from serve_app.triton import guard, launch, preflight
@@ -25,7 +25,7 @@ from serve_app.triton.find import Installation
 _LOG_LIMIT = 10 * 1024 * 1024
 _PORT_ATTEMPTS = 5
 # How long the guard may take to clean up, beyond the time that the server is given.
-_GUARD_GRACE = 10.0
+GUARD_GRACE = 10.0
 _KEPT_LINES = 40
 _LOG_PREFIX = re.compile(r"[EWF]\d{4} [\d:.]+ \d+ \S+?\] ")
 # What every server without a GPU says, and the frames of a model's traceback.
@@ -164,7 +164,7 @@ class TritonServer:
         seconds = self._drain if drain is None else drain
         if not self._end.done():
             self._order(f"stop {seconds}")
-            done, _ = await asyncio.wait([self._end], timeout=seconds + _GUARD_GRACE)
+            done, _ = await asyncio.wait([self._end], timeout=seconds + GUARD_GRACE)
             if not done:
                 self._guard.kill()
         return await self.wait_exit()
@@ -197,9 +197,7 @@ class TritonServer:
         shutil.rmtree(self._scratch, ignore_errors=True)
         channel, self._channel = self._channel, None
         if channel is not None:
-            await channel.close(
-                _GUARD_GRACE
-            )  # calls in flight fail by themselves; cancelled, they would cancel callers
+            await channel.close(GUARD_GRACE)  # calls in flight fail by themselves; cancelled, they would cancel callers
         return _describe(self._status, self._reason)
 
     def _heed(self, word: str, text: str) -> None:

@@ -9,6 +9,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+import grpc
+
 from serve_app.triton.error import TritonError
 
 _logger = logging.getLogger(__name__)
@@ -61,6 +63,7 @@ class TritonSupervisor:
         """Start the first server and watch it from then on. Raises TritonError where it does not start."""
         await self._publish(await self._start())
         self._watch = asyncio.create_task(self._keep_running())
+        self._watch.add_done_callback(self._watch_ended)
 
     async def address(self, deadline: float, *, other_than: str | None = None) -> str:
         """Where the server is, waiting for it while it restarts until `deadline` (the loop's time, in seconds).
@@ -142,9 +145,15 @@ class TritonSupervisor:
             self._restarts.append(now())
             try:
                 return await self._start()
-            except (TritonError, OSError) as error:
+            except (TritonError, OSError, grpc.RpcError) as error:
                 reason = f"could not be started: {error}"
                 _logger.warning("Triton %s", reason)
+
+    def _watch_ended(self, watch: asyncio.Task[None]) -> None:
+        """A watch that fails for a reason nobody thought of must not look like a server that is well."""
+        if not watch.cancelled() and (error := watch.exception()) is not None:
+            _logger.error("the watch over Triton failed", exc_info=error)
+            self._failure = TritonError(f"Triton is not watched any more: {error!r}; its owner has to be replaced")
 
     async def _publish(self, server: Server | None) -> None:
         async with self._changed:

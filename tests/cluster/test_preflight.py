@@ -51,10 +51,10 @@ def test_another_platform_is_refused(spec: Spec, monkeypatch: pytest.MonkeyPatch
 
 
 def test_too_little_memory_is_told_with_what_is_needed(spec: Spec, monkeypatch: pytest.MonkeyPatch) -> None:
-    """1 GiB for Ray, 1 GiB for Triton, half a GiB for each of three stages and the ingress."""
+    """1 GiB for Ray, 1 GiB for Triton, half a GiB for the object store, each of three stages and the ingress."""
     monkeypatch.setattr(preflight, "available_memory", lambda: 2**30)
     assert complaints(spec) == [
-        "1.0 GiB of memory are free and the spec asks for 4.0 GiB; free some, or lower `memory` in the spec."
+        "1.0 GiB of memory are free and the spec asks for 4.5 GiB; free some, or lower `memory` in the spec."
     ]
 
 
@@ -62,7 +62,8 @@ def test_a_containers_memory_limit_counts(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(preflight, "_CGROUP", tmp_path)
     (tmp_path / "memory.max").write_text("3000000\n")
     (tmp_path / "memory.current").write_text("1000000\n")
-    assert preflight.available_memory() == 2_000_000
+    (tmp_path / "memory.stat").write_text("anon 600000\ninactive_file 400000\n")
+    assert preflight.available_memory() == 2_400_000
     (tmp_path / "memory.max").write_text("max\n")
     assert preflight.available_memory() == pytest.approx(psutil.virtual_memory().available, rel=0.2)
 

@@ -74,6 +74,8 @@ CASES = {
         {"face": "face", "document": "document_text"},
         "no later step takes this result",
     ),
+    "one port for two": (put("ray", "dashboard_port"), 8000, "two of these are the same: service.port 8000"),
+    "a file larger than its request": (put("service", "upload_limit"), "33MiB", "a request could never be that large"),
     "a proxy that gives up first": (
         put("service", "proxy_timeout"),
         "8s",
