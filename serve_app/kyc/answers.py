@@ -49,7 +49,9 @@ class Liveness(Answer):
         description="0 (flat or still) to 1 (moved as a solid head does); null when not assessed"
     )
     live: bool | None = Field(description="score ≥ threshold; null when not assessed")
+    moved: bool | None = Field(description="motion ≥ min_motion: whether anything moved at all; null when not assessed")
     threshold: float
+    min_motion: float
     frames: int
     motion: float | None = Field(description="how far the face moved between frames, in inter-ocular distances")
     parallax: float | None = Field(

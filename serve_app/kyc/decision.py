@@ -70,6 +70,7 @@ class Reason(Enum):
     DOCUMENT_EXPIRED = ("reject", "the document's last day of validity has passed")
     ANTIFRAUD_RISK_HIGH = ("reject", "the antifraud risk is at or above `risk_reject`")
     FACE_UNCERTAIN = ("review", "the similarity is within `face_margin` of the threshold, above or below it")
+    LIVENESS_NO_MOTION = ("review", "the face kept still between the frames, so nothing is known about liveness")
     LIVENESS_NOT_ASSESSED = ("review", "fewer than two frames came, so nothing is known about liveness")
     MRZ_INVALID = ("review", "a check digit of the machine-readable zone is wrong")
     MRZ_MISSING = ("review", "no machine-readable zone was found")
@@ -145,7 +146,9 @@ def _face_reasons(face: FaceMatch, margin: float) -> list[Reason]:
 def _liveness_reasons(liveness: Liveness) -> list[Reason]:
     if not liveness.assessed:
         return [Reason.LIVENESS_NOT_ASSESSED]
-    return [] if liveness.live else [Reason.LIVENESS_FAILED]
+    if liveness.live:
+        return []
+    return [Reason.LIVENESS_FAILED if liveness.moved else Reason.LIVENESS_NO_MOTION]
 
 
 def _document_reasons(document: Document, min_printed_agreement: float, today: date) -> list[Reason]:

@@ -160,7 +160,8 @@ def _as_birth(text: str, today: datetime.date) -> str | None:
 
 
 def _as_expiry(text: str, today: datetime.date) -> str | None:
-    return max((day.isoformat() for day in _dates(text)), default=None)
+    # Where 02/10 may be either, no document is taken as valid for longer than it surely is.
+    return min((day.isoformat() for day in _dates(text)), default=None)
 
 
 _READERS: dict[str, Callable[[str, datetime.date], str | None]] = {
@@ -197,16 +198,19 @@ def _dates(text: str) -> set[datetime.date]:
 def printed_agreement(document: Document) -> float:
     """The share, 0 to 1, of the zone's number, names and dates that the printed text repeats; 0 without a zone.
 
-    The zone's own lines do not count as printed. Spaces, punctuation, accents and date formats make no difference, nor
-    does one character in five; what differs only by letters that recognition confuses (O, 0) counts as equal.
+    The zone's own lines do not count as printed. Spaces, punctuation, accents and date formats make no difference; what
+    differs only by letters that recognition confuses (O, 0) counts as equal. In names one character in five may differ,
+    in the number none.
     """
     if document.mrz is None:
         return 0.0
     zone = mrz.parse(document.mrz.format, document.mrz.lines)
     printed = [line.text for line in document.lines if not _of_zone(line.text, document.mrz.lines)]
     texts = ["".join(transliterate(text).replace(mrz.FILLER, "").split()).translate(_CONFUSED) for text in printed]
-    words = [zone.document_number, *zone.surname.split(), *zone.given_names.split()]
-    found = [any(_contains(text, word.translate(_CONFUSED)) for text in texts) for word in words if word]
+    number = zone.document_number.translate(_CONFUSED)
+    names = [word for word in (*zone.surname.split(), *zone.given_names.split()) if word]
+    found = [any(number in text for text in texts)]
+    found += [any(_contains(text, word.translate(_CONFUSED)) for text in texts) for word in names]
     days = set(itertools.chain.from_iterable(_dates(text) for text in printed))
     found += [any(day.strftime("%y%m%d") == date for day in days) for date in (zone.date_of_birth, zone.date_of_expiry)]
     return sum(found) / len(found)

@@ -33,6 +33,8 @@ _DAMAGED = (OSError, SyntaxError, ValueError, EOFError, struct.error, IndexError
 
 # Pillow warns about odd EXIF blocks that cameras do write. `catch_warnings` swaps process-wide state, hence the lock.
 _header = threading.Lock()
+# A picture of 50 megapixels takes 200 MB while it is decoded, so not all threads of a process may do that at once.
+_decoders = threading.BoundedSemaphore(2)
 
 
 @dataclass(frozen=True)
@@ -64,21 +66,33 @@ def decode(data: bytes, *, max_pixels: int, min_side: int, longest_side: int | N
             "image_too_small",
             f"the image is {width} by {height} pixels; send one with at least {min_side} on its shorter side",
         )
-    if longest_side is not None:
-        image.draft(None, _within(width, height, longest_side))
-    try:
-        image.load()
-    except _DAMAGED as error:
-        raise _truncated() from error
-    if longest_side is not None and (factor := max(image.size) // longest_side) > 1 and image.mode in _REDUCIBLE:
-        image = image.reduce(factor)  # before the copies that conversion makes
-    pixels = _upright(_bgr(image), orientation)
+    with _decoders:
+        pixels = _upright(_bgr(_load(image, longest_side)), orientation)
     if longest_side is not None and max(pixels.shape[:2]) > longest_side:
         size = _within(pixels.shape[1], pixels.shape[0], longest_side)
         # To half the size and above, bilinear takes every pixel into account, at a tenth of the cost.
         halved = max(pixels.shape[:2]) > 2 * longest_side
         pixels = np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA if halved else cv2.INTER_LINEAR))
     return Picture(pixels, max(pixels.shape[:2]) / max(width, height))
+
+
+def _load(image: Image.Image, longest_side: int | None) -> Image.Image:
+    """The image decoded, and shrunk where it is more than twice too large, before the copies that conversion makes."""
+    if longest_side is not None:
+        image.draft(None, _within(*image.size, longest_side))
+    try:
+        image.load()
+    except _DAMAGED as error:
+        raise _truncated() from error
+    factor = 1 if longest_side is None else max(image.size) // longest_side
+    if factor <= 1:
+        return image
+    if image.mode == "1":
+        image = image.convert("L")
+    if image.mode in _REDUCIBLE:
+        return image.reduce(factor)
+    # The mean of palette indices is no colour.
+    return image.resize((image.width // factor, image.height // factor), Image.Resampling.NEAREST)
 
 
 def letterbox(image: UInt8, size: int) -> tuple[UInt8, float]:

@@ -32,6 +32,9 @@ class LivenessSettings(DetectionSettings):
     # The landmarks are measured in a crop of their own, so a small face needs no second look.
     small_face: float = Field(default=0, ge=0, description="width in pixels below which a coarse face is small")
     threshold: float = Field(default=0.5, ge=0, le=1, description="the score from which a face counts as live")
+    min_motion: float = Field(
+        default=0.1, ge=0, description="inter-ocular distances that a face must move by, or it counts as still"
+    )
 
 
 class LivenessCheck:
@@ -97,17 +100,14 @@ class LivenessCheck:
         return faces[0].landmarks if faces else None
 
     def _answer(self, frames: int, assessment: tuple[float, float, float] | None) -> Liveness:
-        threshold = self.settings.threshold
-        if assessment is None:
-            return Liveness(
-                assessed=False, score=None, live=None, threshold=threshold, frames=frames, motion=None, parallax=None
-            )
-        score, motion, parallax = assessment
+        score, motion, parallax = assessment or (None, None, None)
         return Liveness(
-            assessed=True,
+            assessed=assessment is not None,
             score=score,
-            live=score >= threshold,
-            threshold=threshold,
+            live=None if score is None else score >= self.settings.threshold,
+            moved=None if motion is None else motion >= self.settings.min_motion,
+            threshold=self.settings.threshold,
+            min_motion=self.settings.min_motion,
             frames=frames,
             motion=motion,
             parallax=parallax,

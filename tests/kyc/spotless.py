@@ -20,7 +20,17 @@ def match() -> FaceMatch:
 
 
 def liveness() -> Liveness:
-    return Liveness(assessed=True, score=0.9, live=True, threshold=0.5, frames=5, motion=0.3, parallax=0.1)
+    return Liveness(
+        assessed=True,
+        score=0.9,
+        live=True,
+        moved=True,
+        threshold=0.5,
+        min_motion=0.1,
+        frames=5,
+        motion=0.3,
+        parallax=0.1,
+    )
 
 
 def line(text: str, confidence: float = 0.97) -> TextLine:

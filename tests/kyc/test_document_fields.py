@@ -108,7 +108,7 @@ def test_print_that_repeats_the_zone_agrees_fully():
     ("changed", "to", "share"),
     [
         ("L898902C3", "L8989O2C3", 1.0),
-        ("L898902C3", "L898902C8", 1.0),
+        ("L898902C3", "L898902C8", 5 / 6),
         ("L898902C3", "X123456Y7", 5 / 6),
         ("MÜLLER", "MUELLR", 1.0),
         ("MÜLLER", "ERIKSSON", 5 / 6),

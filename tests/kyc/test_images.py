@@ -291,3 +291,19 @@ def test_blur_lowers_sharpness_and_light_raises_brightness():
     assert images.sharpness(checks) > 10 * images.sharpness(cv2.GaussianBlur(checks, (0, 0), 3))
     assert images.brightness(checks) == 100
     assert images.sharpness(np.full((112, 112, 3), 50, np.uint8)) == 0
+
+
+@pytest.mark.parametrize("mode", ["P", "1", "I;16", "RGB", "CMYK"])
+def test_a_picture_many_times_too_large_is_shrunk_whatever_its_kind(mode: str) -> None:
+    pixels = np.zeros((400, 800, 3), np.uint8)
+    pixels[:, 400:] = 255
+    image = Image.fromarray(pixels)
+    if mode == "I;16":
+        image = Image.fromarray(pixels[..., 0].astype(np.uint16) * 257)
+    elif mode != "RGB":
+        image = image.convert(mode)
+    picture = decode(encoded(image, "JPEG" if mode == "CMYK" else "PNG"), longest_side=100)
+    assert picture.pixels.shape == (50, 100, 3)
+    assert picture.scale == 0.125
+    assert picture.pixels[:, :45].max() <= 5
+    assert picture.pixels[:, 55:].min() >= 250

@@ -89,7 +89,9 @@ async def test_a_still_print_did_not_move_and_a_shifted_one_did(check, pictures)
     still = await check.assess(print_frames(pictures["person_a_2"], PRINT_MOVES["still"]))
     shifted = await check.assess(print_frames(pictures["person_a_2"], PRINT_MOVES["shifted"]))
     assert still.motion < 0.05
+    assert still.moved is False
     assert shifted.motion > 1
+    assert shifted.moved is True
 
 
 @pytest.mark.parametrize("count", [0, 1])
@@ -99,7 +101,9 @@ async def test_fewer_than_two_frames_are_not_assessed(check, photos, count):
         "assessed": False,
         "score": None,
         "live": None,
+        "moved": None,
         "threshold": 0.5,
+        "min_motion": 0.1,
         "frames": count,
         "motion": None,
         "parallax": None,
