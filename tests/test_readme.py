@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -14,6 +15,8 @@ import yaml
 from serve_app.cli import main
 from serve_app.kyc import antifraud
 from serve_app.kyc.decision import Reason
+from serve_app.spec.checks import cross_checks
+from serve_app.spec.schema import Spec
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -68,8 +71,27 @@ def test_the_two_commands_are_the_ones_that_ci_runs() -> None:
     assert first == "python3 -m venv .venv && .venv/bin/pip install -c constraints.txt -e . && .venv/bin/tandem up"
     assert second == ".venv/bin/pip install -c constraints.txt -e '.[dev]' && .venv/bin/pytest"
     ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    for command in second.split(" && "):
+    for command in (first, *second.split(" && ")):
         assert command in ci
+
+
+YAML = [text for language, text in FENCES if language == "yaml" and "…" not in text]
+
+
+def merged(base: Any, more: Any) -> Any:
+    if not (isinstance(base, dict) and isinstance(more, dict)):
+        return more
+    return {**base, **{key: merged(base.get(key), value) for key, value in more.items()}}
+
+
+def test_every_piece_of_a_spec_fits_the_projects_own() -> None:
+    together = SPEC
+    for text in YAML:
+        together = merged(together, yaml.safe_load(text))
+    spec = Spec.model_validate(together)
+    assert {"spectacles", "exposure"} <= set(spec.models)
+    assert "quality" in spec.pipelines
+    assert cross_checks(spec) == []
 
 
 @pytest.mark.parametrize("route", sorted(entry["route"] for entry in SPEC["pipelines"].values()))

@@ -31,6 +31,9 @@ from serve_app.spec import Spec
 
 MARK = "TANDEM_HEAD"
 _STATE = "head.json"
+# Ray opens its folder to everybody; the one around it is closed.
+_RAY = "ray"
+_TMP = "tmp"
 _POLL_S = 0.1
 STOP_GRACE_S = 20.0
 
@@ -96,12 +99,15 @@ def forget_head(project: Project) -> None:
 
 def processes(head: Head) -> list[psutil.Process]:
     """Every living process that descends from the head node."""
+    mark = f"{MARK}={head.mark}".encode()
     found = []
     for process in psutil.process_iter():
         try:
-            if process.environ().get(MARK) == head.mark and process.status() != psutil.STATUS_ZOMBIE:
+            # Not psutil's environ(): it stops where Ray has written a process's title over the first variables.
+            environment = Path(f"/proc/{process.pid}/environ").read_bytes()
+            if mark in environment and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process)
-        except (psutil.NoSuchProcess, psutil.AccessDenied):
+        except (psutil.NoSuchProcess, OSError):
             continue
     return found
 
@@ -117,7 +123,7 @@ def start_head(project: Project, spec: Spec, is_ready: Callable[[Head], bool], t
         *("start", "--head", "--block", "--disable-usage-stats", "--node-ip-address=127.0.0.1"),
         f"--port={spec.ray.port}",
         f"--dashboard-port={spec.ray.dashboard_port}",
-        f"--temp-dir={folder}",
+        f"--temp-dir={folder / _RAY}",
         f"--object-store-memory={spec.ray.object_store}",
         # Requests carry pictures of people, which must never reach a disk, not even when the object store is full: then
         # they wait. What Ray puts beside the store, it puts into memory too.
@@ -135,6 +141,7 @@ def start_head(project: Project, spec: Spec, is_ready: Callable[[Head], bool], t
         **os.environ,
         MARK: mark,
         "TANDEM_PROJECT": str(project.root),
+        "TMPDIR": str(folder / _TMP),
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN": token,
         # Ray's workers, and with them Triton, would otherwise be the least favoured processes of the machine.
@@ -189,7 +196,13 @@ def _fresh_home(project: Project) -> Path:
         _check_owner(folder)
         shutil.rmtree(folder)
     folder.mkdir(mode=0o700)
+    (folder / _TMP).mkdir()
     return folder
+
+
+def logs(project: Project) -> Path:
+    """Where Ray's logs are, and Triton's among them."""
+    return home(project) / _RAY / "session_latest" / "logs"
 
 
 def _check_owner(folder: Path) -> None:

@@ -14,7 +14,7 @@ from serve_app.cluster.head import (
     ended_on_failure,
     find_head,
     forget_head,
-    home,
+    logs,
     only_one,
     processes,
     start_head,
@@ -54,7 +54,7 @@ def up(project: Project, profile: ProfileName, progress: Progress, *, sample: bo
     progress(f"  API        {head.url}/v1/verify")
     progress(f"  API docs   {head.url}/docs")
     progress(f"  dashboard  {head.dashboard}, token {head.token}")
-    progress(f"  logs       {home(project)}/session_latest/logs")
+    progress(f"  logs       {logs(project)}")
 
 
 def _end_remains(project: Project, progress: Progress) -> None:
@@ -78,7 +78,7 @@ def down(project: Project, progress: Progress) -> None:
             progress("nothing runs")
             return
         if head.is_running():
-            progress("finishing the requests in work")
+            progress("letting requests in work finish")
             if not undeploy(head, project.spec().service.sla.total_seconds() + STOP_GRACE_S):
                 progress("Ray Serve did not end the application in time; ending its processes")
         for name in stop_head(head):
@@ -93,13 +93,17 @@ def status(project: Project, show: Callable[[str], object]) -> bool:
     head = find_head(project)
     if head is None or not head.is_running():
         url = project.spec().url
-        show(f"something else serves at {url}" if is_ready(url) else "down; start it with `tandem up`")
+        show(
+            f"a service that `tandem up` did not start answers at {url}"
+            if is_ready(url)
+            else "down; start it with `tandem up`"
+        )
         return False
     try:
         applications = details(head).raise_for_status().json()["applications"]
         ready = is_ready(head.url)
     except httpx.HTTPError as error:
-        show(f"Ray's head node runs but does not answer ({error}); its logs are in {home(project)}")
+        show(f"Ray's head node runs but does not answer ({error}); its logs are in {logs(project)}")
         return False
     for name, application in applications.items():
         show(f"{name}: {application['status'].lower()}")

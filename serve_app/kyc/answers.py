@@ -50,7 +50,12 @@ class Liveness(Answer):
     )
     live: bool | None = Field(description="score ≥ threshold; null when not assessed")
     moved: bool | None = Field(description="motion ≥ min_motion: whether anything moved at all; null when not assessed")
+    similarity: float | None = Field(
+        description="the lowest cosine similarity of a frame's face to the selfie's, or the first frame's without one"
+    )
+    same_person: bool | None = Field(description="similarity ≥ match_threshold; null when not assessed")
     threshold: float
+    match_threshold: float
     min_motion: float
     frames: int
     motion: float | None = Field(description="how far the face moved between frames, in inter-ocular distances")

@@ -66,6 +66,7 @@ class Reason(Enum):
     """Why a verification was not approved, the gravest first. The names are codes that clients may branch on."""
 
     FACE_MISMATCH = ("reject", "the face in the selfie is not the face on the document")
+    FRAMES_MISMATCH = ("reject", "a frame does not show the person of the selfie")
     LIVENESS_FAILED = ("reject", "the frames do not show a solid, moving head")
     DOCUMENT_EXPIRED = ("reject", "the document's last day of validity has passed")
     ANTIFRAUD_RISK_HIGH = ("reject", "the antifraud risk is at or above `risk_reject`")
@@ -146,9 +147,10 @@ def _face_reasons(face: FaceMatch, margin: float) -> list[Reason]:
 def _liveness_reasons(liveness: Liveness) -> list[Reason]:
     if not liveness.assessed:
         return [Reason.LIVENESS_NOT_ASSESSED]
+    reasons = [] if liveness.same_person else [Reason.FRAMES_MISMATCH]
     if liveness.live:
-        return []
-    return [Reason.LIVENESS_FAILED if liveness.moved else Reason.LIVENESS_NO_MOTION]
+        return reasons
+    return [*reasons, Reason.LIVENESS_FAILED if liveness.moved else Reason.LIVENESS_NO_MOTION]
 
 
 def _document_reasons(document: Document, min_printed_agreement: float, today: date) -> list[Reason]:

@@ -10,10 +10,10 @@ from pydantic import Field
 
 from serve_app.concurrency import together
 from serve_app.kyc import detection
-from serve_app.kyc.alignment import Matrix, inverted, similarity_transform, warp
+from serve_app.kyc.alignment import Matrix, align, inverted, similarity_transform, warp
 from serve_app.kyc.answers import Liveness
 from serve_app.kyc.detection import DetectionSettings, said_of
-from serve_app.kyc.faces import TEMPLATE, Detection, largest, suppress
+from serve_app.kyc.faces import TEMPLATE, Detection, cosine_similarity, largest, suppress
 from serve_app.model import Float32, Model, UInt8
 from serve_app.problem import Problem
 
@@ -32,6 +32,9 @@ class LivenessSettings(DetectionSettings):
     # The landmarks are measured in a crop of their own, so a small face needs no second look.
     small_face: float = Field(default=0, ge=0, description="width in pixels below which a coarse face is small")
     threshold: float = Field(default=0.5, ge=0, le=1, description="the score from which a face counts as live")
+    match_threshold: float = Field(
+        default=0.363, ge=-1, le=1, description="cosine similarity from which a frame shows the selfie's person"
+    )
     min_motion: float = Field(
         default=0.1, ge=0, description="inter-ocular distances that a face must move by, or it counts as still"
     )
@@ -40,36 +43,54 @@ class LivenessSettings(DetectionSettings):
 class LivenessCheck:
     """Whether a face moved between frames as a solid head does; `serve_app.kyc.liveness` says what that can tell."""
 
-    def __init__(self, face_detector: Model, liveness: Model, settings: LivenessSettings):
+    def __init__(self, face_detector: Model, arcface: Model, liveness: Model, settings: LivenessSettings):
         self.face_detector = face_detector
+        self.arcface = arcface
         self.liveness = liveness
         self.settings = settings
 
-    async def assess(self, frames: list[bytes]) -> Liveness:
+    async def assess(self, frames: list[bytes], selfie: bytes | None = None) -> Liveness:
         """Assesses encoded `frames` of one face; with fewer than two nothing is assessed, nor looked at.
 
-        Raises Problem as `images.decode` does, and 422 `no_face`, `several_faces` or `face_not_upright`, its field
-        `frames[i]` counted from 0.
+        Every frame has to show the person of `selfie`, or where there is none, of the first frame: a stranger's living
+        face says nothing about the one that is to be verified. Raises Problem as `images.decode` does, and 422
+        `no_face`, `several_faces` or `face_not_upright`, its field `selfie` or `frames[i]` counted from 0.
         """
         if len(frames) < 2:
-            return self._answer(len(frames), None)
-        pictures = await together(*(self._decode(frame, i) for i, frame in enumerate(frames)))
-        faces = await self._faces(pictures)
+            return self._answer(len(frames), None, None)
+        named = {f"frames[{i}]": frame for i, frame in enumerate(frames)}
+        pictures = await together(*(self._decode(name, frame) for name, frame in named.items()))
+        faces = await self._faces(list(named), pictures)
+        portraits = list(zip(pictures, faces, strict=True))
+        if selfie is not None:
+            picture = await self._decode("selfie", selfie)
+            (face,) = await self._faces(["selfie"], [picture])
+            portraits = [(picture, face), *portraits]
+        similarity = await self._similarity(portraits)
         landmarks = await self._measure(pictures, faces)
         score, measures = await self.liveness(landmarks[None])
-        return self._answer(len(frames), (float(score[0, 0]), float(measures[0, 0]), float(measures[0, 1])))
+        assessment = (float(score[0, 0]), float(measures[0, 0]), float(measures[0, 1]))
+        return self._answer(len(frames), assessment, similarity)
 
-    async def _decode(self, frame: bytes, i: int) -> UInt8:
-        with said_of(f"frames[{i}]"):
-            return (await asyncio.to_thread(detection.decode, frame, self.settings)).pixels
+    async def _decode(self, name: str, picture: bytes) -> UInt8:
+        with said_of(name):
+            return (await asyncio.to_thread(detection.decode, picture, self.settings)).pixels
 
-    async def _faces(self, pictures: Sequence[UInt8]) -> list[Detection]:
-        """The face of each frame. Frames are taken in one go: one being upright answers for all."""
+    async def _similarity(self, portraits: Sequence[tuple[UInt8, Detection]]) -> float:
+        """The lowest cosine similarity of the first portrait's face to another's."""
+        crops = await asyncio.to_thread(
+            lambda: np.stack([align(picture, face.landmarks) for picture, face in portraits])
+        )
+        reference, *others = await self.arcface(crops)
+        return min(cosine_similarity(reference, other) for other in others)
+
+    async def _faces(self, names: Sequence[str], pictures: Sequence[UInt8]) -> list[Detection]:
+        """The face of each picture. Frames are taken in one go: one being upright answers for all."""
         found = await detection.find(self.face_detector, pictures, self.settings)
         clearest = max(range(len(found)), key=lambda i: max((face.score for face in found[i]), default=0.0))
         chosen = []
         for i, faces in enumerate(found):
-            with said_of(f"frames[{i}]"):
+            with said_of(names[i]):
                 if i == clearest or not faces:
                     await detection.require_upright(self.face_detector, pictures[i], faces, self.settings)
                 detection.require_alone(faces, self.settings)
@@ -99,14 +120,17 @@ class LivenessCheck:
         faces = suppress(candidates, self.settings.score_threshold, self.settings.overlap)
         return faces[0].landmarks if faces else None
 
-    def _answer(self, frames: int, assessment: tuple[float, float, float] | None) -> Liveness:
+    def _answer(self, frames: int, assessment: tuple[float, float, float] | None, similarity: float | None) -> Liveness:
         score, motion, parallax = assessment or (None, None, None)
         return Liveness(
             assessed=assessment is not None,
             score=score,
             live=None if score is None else score >= self.settings.threshold,
             moved=None if motion is None else motion >= self.settings.min_motion,
+            similarity=similarity,
+            same_person=None if similarity is None else similarity >= self.settings.match_threshold,
             threshold=self.settings.threshold,
+            match_threshold=self.settings.match_threshold,
             min_motion=self.settings.min_motion,
             frames=frames,
             motion=motion,

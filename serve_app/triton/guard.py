@@ -264,6 +264,7 @@ class Guard:
         nothing = os.open(os.devnull, os.O_RDONLY)
         for source, target in ((nothing, 0), (output, 1), (output, 2)):
             os.dup2(source, target)
+        os.umask(0o077)  # requests stay in its shared memory, and that is nobody else's business
         for number in (signal.SIGPIPE, signal.SIGXFSZ):  # which Python ignores, and a new program would inherit that
             signal.signal(number, signal.SIG_DFL)
         os.execv(self._command[0], self._command)

@@ -73,4 +73,5 @@ def environment(installation: Installation, added: Mapping[str, str]) -> dict[st
     }
     for name, folders in first.items():
         here[name] = os.pathsep.join([*map(str, folders), *([here[name]] if here.get(name) else [])])
-    return {**here, **dict.fromkeys(_ONE_THREAD, "1"), **added}
+    # ONNX Runtime 1.32 would keep a device id and records of its use in the user's cache, to send them to its makers.
+    return {**here, **dict.fromkeys(_ONE_THREAD, "1"), "ORT_DISABLE_TELEMETRY": "1", **added}

@@ -96,6 +96,7 @@ ONE_REASON: list[tuple[str, Evidence, str, str]] = [
         "FACE_UNCERTAIN",
     ),
     ("not live", evidence(liveness={"live": False, "score": 0.1}), "reject", "LIVENESS_FAILED"),
+    ("a stranger's frames", evidence(liveness={"same_person": False}), "reject", "FRAMES_MISMATCH"),
     ("not moved", evidence(liveness={"live": False, "moved": False}), "review", "LIVENESS_NO_MOTION"),
     ("one frame", evidence(liveness=NOT_ASSESSED), "review", "LIVENESS_NOT_ASSESSED"),
     ("expired yesterday", expiring(-1), "reject", "DOCUMENT_EXPIRED"),

@@ -36,8 +36,8 @@ class InThisProcess:
 
 
 @pytest.fixture
-def check(face_detector) -> LivenessCheck:
-    return LivenessCheck(face_detector, InThisProcess(), settings=LivenessSettings())
+def check(face_detector, arcface) -> LivenessCheck:
+    return LivenessCheck(face_detector, arcface, InThisProcess(), settings=LivenessSettings())
 
 
 def print_frames(photo: np.ndarray, move, steps=SWEEP) -> list[bytes]:
@@ -102,6 +102,9 @@ async def test_fewer_than_two_frames_are_not_assessed(check, photos, count):
         "score": None,
         "live": None,
         "moved": None,
+        "similarity": None,
+        "same_person": None,
+        "match_threshold": 0.363,
         "threshold": 0.5,
         "min_motion": 0.1,
         "frames": count,
@@ -141,3 +144,27 @@ async def test_a_frame_with_two_people_is_refused(check, photos, pictures):
     both = np.hstack([cv2.resize(pictures[name], (600, 750)) for name in ("person_a_2", "impostor_1")])
     frames = [photos["person_a_2"], cv2.imencode(".jpg", both)[1].tobytes()]
     assert await problem_of(check.assess(frames)) == (422, "several_faces", "frames[1]")
+
+
+@pytest.mark.parametrize("name", PEOPLE)
+async def test_a_turning_head_stays_the_same_person(check, head_frames, photos, name):
+    answer = await check.assess(await head_frames(name, -15, 0, 15), photos[name])
+    assert answer.same_person is True
+    assert answer.similarity > 0.5
+
+
+async def test_frames_of_somebody_else_than_the_selfies_person_are_told_apart(check, head_frames, photos):
+    answer = await check.assess(await head_frames("person_a_2", -15, 15), photos["person_b_1"])
+    assert answer.live is True
+    assert answer.same_person is False
+
+
+async def test_frames_of_two_people_are_told_apart_without_a_selfie(check, photos):
+    answer = await check.assess([photos["impostor_1"], photos["person_a_2"]])
+    assert answer.same_person is False
+
+
+async def test_a_selfie_without_a_face_is_named(check, photos):
+    nobody = cv2.imencode(".png", np.full((300, 400, 3), 200, np.uint8))[1].tobytes()
+    good = photos["person_a_1"]
+    assert await problem_of(check.assess([good, good], nobody)) == (422, "no_face", "selfie")

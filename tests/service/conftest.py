@@ -20,7 +20,7 @@ import psutil
 import pytest
 
 from serve_app.artefacts import mirror_directory
-from serve_app.cluster.head import find_head, home, processes
+from serve_app.cluster.head import find_head, logs, processes
 from serve_app.kyc.images import decode
 from serve_app.kyc.specimen import Identity, render
 from serve_app.project import Project, write_files
@@ -129,9 +129,9 @@ def orphaned_segments() -> set[str]:
 
 
 def _ray_logs(project: Project) -> str:
-    logs = sorted((home(project) / "session_latest" / "logs").rglob("*.log"))
+    files = sorted(logs(project).rglob("*.log"))
     return "".join(
-        f"\n--- {log.name}\n{log.read_text(errors='replace')[-2000:]}" for log in logs if "serve" in str(log)
+        f"\n--- {log.name}\n{log.read_text(errors='replace')[-2000:]}" for log in files if "serve" in str(log)
     )
 
 

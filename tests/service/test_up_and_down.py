@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import signal
 import socket
 import subprocess
 import sys
 from pathlib import Path
 
+import httpx
 import psutil
 import pytest
 
 from serve_app.cluster.head import find_head, home, only_one, processes
-from tests.service.conftest import Service, copy_project, eventually
+from serve_app.cluster.head import logs as head_logs
+from tests.service.conftest import Service, copy_project, eventually, segment_owners
 
 
 def test_starting_twice_says_so_instead_of_starting_again(service: Service) -> None:
@@ -43,13 +47,15 @@ def test_the_service_listens_on_loopback_except_for_rays_guarded_ports(service: 
         and connection.laddr.ip not in ("127.0.0.1", "::1", "::ffff:127.0.0.1")
     ]
     assert {name for name in open_to_all if not name.startswith("ray::ServeRepli")} == set()
-    assert all(process.environ()["RAY_AUTH_MODE"] == "token" for process in processes(head))
+    applications = f"{head.dashboard}/api/serve/applications/"
+    assert httpx.get(applications, timeout=10).status_code == 401
+    assert httpx.get(applications, headers={"Authorization": f"Bearer {head.token}"}, timeout=10).status_code == 200
 
 
 def test_nothing_of_a_request_is_in_the_logs(service: Service) -> None:
     head = find_head(service.project)
     assert head is not None
-    logs = [path for path in (home(service.project) / "session_latest" / "logs").rglob("*") if path.is_file()]
+    logs = [path for path in head_logs(service.project).rglob("*") if path.is_file()]
     assert any("triton" in str(path) for path in logs)
     for path in logs:
         text = path.read_text(errors="replace")
@@ -99,3 +105,29 @@ def test_two_starts_at_once_do_not_meet(tmp_path: Path) -> None:
     with only_one(project):
         up = Service(project, "").tandem("up")
     assert (up.returncode, "another `tandem up`" in up.stderr) == (1, True)
+
+
+def test_what_the_service_keeps_on_this_machine_is_its_users_alone(service: Service) -> None:
+    """The folder holds the token, and Ray opens its own folder in it to everybody."""
+    assert home(service.project).stat().st_mode & 0o077 == 0
+    (guard,) = service.processes("guard.py")
+    segments = [Path("/dev/shm") / name for name, owner in segment_owners().items() if owner == guard.pid]
+    assert segments
+    assert [path.name for path in segments if path.stat().st_mode & 0o077] == []
+
+
+def test_ray_never_moves_pictures_to_a_disk(service: Service) -> None:
+    (config,) = _arguments(service, "--config_list")
+    assert json.loads(base64.b64decode(config))["automatic_object_spilling_enabled"] is False
+    assert _arguments(service, "--plasma_directory") == {"/dev/shm"}
+    assert _arguments(service, "--fallback_directory") == {"/dev/shm"}
+
+
+def _arguments(service: Service, name: str) -> set[str]:
+    """The values that the service's processes were given for an argument."""
+    return {
+        argument.partition("=")[2]
+        for process in service.processes(name)
+        for argument in process.cmdline()
+        if argument.startswith(f"{name}=")
+    }
