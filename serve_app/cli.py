@@ -125,6 +125,16 @@ def status(given: Path | None) -> None:
         raise click.exceptions.Exit(1)
 
 
+@main.command()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=Path("sample"))
+def sample(folder: Path) -> None:
+    """Write a selfie and a specimen document to try `tandem verify` with."""
+    from serve_app.cluster.sample import fetch_photos, write_sample
+
+    for path in write_sample(folder, fetch_photos(click.echo)):
+        click.echo(f"wrote {path}")
+
+
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -81,7 +82,17 @@ def _report(deployments: Mapping[str, Any], said: dict[str, str], progress: Prog
 
 def _reason(application: Mapping[str, Any]) -> str:
     messages = [application.get("message", ""), *(d["message"] for d in application.get("deployments", {}).values())]
-    return "\n".join(message for message in messages if message) or "Ray gives no reason; see its dashboard and logs"
+    reasons = dict.fromkeys(_without_traceback(message) for message in messages if message)
+    return "\n".join(reasons) or "Ray gives no reason; see its dashboard and logs"
+
+
+_RAISED = re.compile(r"^(?:\w+\.)+(\w+(?:Error|Exception): )", re.MULTILINE)
+
+
+def _without_traceback(message: str) -> str:
+    """What was raised last, where the message is a traceback."""
+    raised = list(_RAISED.finditer(message)) if "Traceback" in message else []
+    return message[raised[-1].start(1) :].strip() if raised else message.strip()
 
 
 def is_ready(url: str) -> bool:

@@ -29,6 +29,18 @@ def verify_sample(url: str, photos: Path) -> str:
     return show_verification(request_verification(url, selfie, _document(photos / "person_b_2.jpg"), []))
 
 
+def write_sample(folder: Path, photos: Path) -> list[Path]:
+    """The sample's selfie.jpg and document.jpg in `folder`, to try the service with; the files written."""
+    folder.mkdir(parents=True, exist_ok=True)
+    pictures = {
+        "selfie.jpg": (photos / "person_b_1.jpg").read_bytes(),
+        "document.jpg": _document(photos / "person_b_2.jpg"),
+    }
+    for name, content in pictures.items():
+        (folder / name).write_bytes(content)
+    return [folder / name for name in pictures]
+
+
 def _document(portrait: Path) -> bytes:
     valid = Identity(date_of_expiry=date.today() + timedelta(days=5 * 365))
     picture = render(decode(portrait.read_bytes(), max_pixels=50_000_000, min_side=1).pixels, valid)

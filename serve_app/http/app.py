@@ -36,6 +36,7 @@ _STATUSES = {
     415: "not an image",
     422: "an image that cannot be used: no face and the like",
     429: "full; retry after the given time",
+    500: "a fault of the service; its log has the cause under the request id",
     503: "a model or stage is down; retry after the given time",
     504: "the deadline passed",
 }
@@ -195,7 +196,7 @@ def _request_docs(inputs: dict[str, Images], tiers: list[str]) -> dict[str, Any]
         "multipart/form-data": {"schema": {"type": "object", "properties": properties, "required": required}}
     }
     if [images.many for images in inputs.values()] == [False]:
-        content["image/*"] = {"schema": file}
+        content["image/*"] = content["application/octet-stream"] = {"schema": file}
     headers = {
         "X-Request-ID": ("names the request in answers and logs", {"type": "string"}),
         "X-Tier": ("how urgent the request is", {"type": "string", "enum": tiers}),

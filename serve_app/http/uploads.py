@@ -15,6 +15,9 @@ from starlette.requests import Request
 from serve_app.problem import Problem
 from serve_app.spec.schema import Images, Service
 
+# More than any pipeline takes; which of them are too many is said by name afterwards.
+_MOST_PARTS = 100
+
 
 class _InMemoryParser(MultiPartParser):
     spool_max_size = 2**62
@@ -27,7 +30,7 @@ async def read_inputs(request: Request, inputs: Mapping[str, Images], service: S
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "multipart/form-data":
-        form = await _form(request, sum(images.most for images in inputs.values()), service.request_limit)
+        form = await _form(request, service.request_limit)
         try:
             return _fields(form, inputs, service.upload_limit)
         finally:
@@ -65,14 +68,16 @@ async def _limited(request: Request, limit: int) -> AsyncGenerator[bytes, None]:
         yield chunk
 
 
-async def _form(request: Request, files: int, limit: int) -> FormData:
-    parser = _InMemoryParser(request.headers, _limited(request, limit), max_files=files, max_fields=0)
+async def _form(request: Request, limit: int) -> FormData:
+    parser = _InMemoryParser(request.headers, _limited(request, limit), max_files=_MOST_PARTS, max_fields=_MOST_PARTS)
     try:
         return await parser.parse()
     except _TooLarge as large:
         raise Problem(413, "too_large", large.message) from None
     except MultiPartException as broken:
-        raise Problem(400, "malformed_multipart", f"{broken.message}; send each picture as a file field") from None
+        raise Problem(
+            400, "malformed_multipart", f"the form cannot be read ({broken.message}); send each picture as a file field"
+        ) from None
     except KeyError:
         raise Problem(
             400, "malformed_multipart", "the content type names no boundary; let your HTTP client set it"
@@ -89,15 +94,14 @@ def _fields(form: FormData, inputs: Mapping[str, Images], file_limit: int) -> di
         if not images.fewest <= len(files) <= images.most:
             wanted = f"{images.fewest} to {images.most} files" if images.many else "one file"
             code = "missing_input" if len(files) < images.fewest else "too_many_files"
-            raise Problem(
-                400, code, f"{len(files)} files came for {name}; send {wanted} in fields of that name", field=name
-            )
+            raise Problem(400, code, f"send {wanted} in fields named {name}, not {len(files)}", field=name)
         values[name] = files if images.many else files[0]
     return values
 
 
 def _file(item: UploadFile | str, name: str, limit: int) -> bytes:
-    assert isinstance(item, UploadFile)  # the parser lets no text through
+    if isinstance(item, str):
+        raise Problem(400, "malformed_multipart", f"{name} is text; send it as a file", field=name)
     content = item.file.read()
     if len(content) > limit:
         raise Problem(413, "too_large", f"the file is larger than {limit:,} bytes; send a smaller picture", field=name)

@@ -264,7 +264,6 @@ class Guard:
         nothing = os.open(os.devnull, os.O_RDONLY)
         for source, target in ((nothing, 0), (output, 1), (output, 2)):
             os.dup2(source, target)
-        os.umask(0o077)  # requests stay in its shared memory, and that is nobody else's business
         for number in (signal.SIGPIPE, signal.SIGXFSZ):  # which Python ignores, and a new program would inherit that
             signal.signal(number, signal.SIG_DFL)
         os.execv(self._command[0], self._command)
@@ -321,7 +320,12 @@ class Guard:
             os.kill(self._server, signal.SIGKILL)
 
     def _watch(self) -> None:
-        """Notice the end of every process of the server, which are those of its models."""
+        """Notice the end of every process of the server, which are its models', and close their memory to others.
+
+        Requests stay in that memory. Triton makes it readable for everybody, whatever the umask.
+        """
+        for segment in _SHARED_MEMORY.glob(f"{self._prefix}*"):
+            segment.chmod(0o600)
         for pid in _children(self._server):
             try:
                 handle = os.pidfd_open(pid)
