@@ -56,6 +56,7 @@ class TritonServer:
         self._reason = ""
         self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._gives_up = asyncio.Event()
+        self._watched = asyncio.Event()
         self._channel: grpc.aio.Channel | None = None
         self._guard = subprocess.Popen(
             [
@@ -124,7 +125,6 @@ class TritonServer:
                 await server.stop(0)
                 raise
             else:
-                server._order("watch")
                 return server
         raise TritonError(f"Triton did not start: {_PORT_ATTEMPTS} ports in a row were taken before it could use them.")
 
@@ -204,6 +204,8 @@ class TritonServer:
         if word == "started":
             pid, self._prefix = text.split(" ")
             self._pid = int(pid)
+        elif word == "watching":
+            self._watched.set()
         elif word == "exited":
             status, _, self._reason = text.partition(" ")
             self._status = int(status)
@@ -256,6 +258,8 @@ class TritonServer:
             answer = await stub.ModelReady(service_pb2.ModelReadyRequest(name=model))
             if not answer.ready:
                 raise TritonError(f"Triton did not start: it runs, but its model {model!r} is not ready.")
+        self._order("watch")
+        await self._watched.wait()
 
 
 class _PortTakenError(Exception):
