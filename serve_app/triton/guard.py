@@ -6,9 +6,9 @@ Run as `python -I -S guard.py OWNER_PID LOG LOG_LIMIT DRAIN SCRATCH COMMAND…`;
 - stdin is the owner: `stop SECONDS` asks for an orderly end and kills what is left after that time; `watch` says that
   the models are loaded: Triton never replaces a model's process that ends, so the server ends with the first of them.
   The end of stdin means that the owner is gone, even by SIGKILL, and kills at once. SIGTERM is `stop DRAIN`.
-- stdout tells the owner `started PID PREFIX`, `log LINE` for each line of the server's that is no routine,
-  `watching` when it does, and `exited STATUS REASON` as soon as the server is. Lines are dropped rather than waited for where the owner does not
-  read.
+- stdout tells the owner `started PID PREFIX`, `log LINE` for each line of the server's that is no routine, `watching`
+  when it does, and `exited STATUS REASON` as soon as the server is. Lines are dropped rather than waited for where the
+  owner does not read.
 - The server's output goes to LOG, of which two files of LOG_LIMIT bytes are kept. A full disk loses lines, never
   the server.
 - The server stays in the owner's process group and dies with the guard. The guard itself leaves that group, so that it
