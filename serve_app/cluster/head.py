@@ -71,7 +71,10 @@ def home(project: Project) -> Path:
 @contextmanager
 def only_one(project: Project) -> Iterator[None]:
     """Holds the project's head node for this process. ClusterError where another process is at it."""
-    lock = os.open(home(project).with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    folder = home(project)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    _check_owner(folder)
+    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
@@ -113,7 +116,10 @@ def processes(head: Head) -> list[psutil.Process]:
 
 
 def start_head(project: Project, spec: Spec, is_ready: Callable[[Head], bool], timeout: float) -> Head:
-    """Start Ray for the project and wait until `is_ready(head)`. ClusterError, with Ray's own words, where it fails."""
+    """Start Ray for the project, held with `only_one`, and wait until `is_ready(head)`.
+
+    ClusterError, with Ray's own words, where it fails.
+    """
     folder = _fresh_home(project)
     mark = uuid.uuid4().hex
     token = secrets.token_hex(32)
@@ -190,12 +196,13 @@ def ended_on_failure(head: Head) -> Iterator[None]:
 
 
 def _fresh_home(project: Project) -> Path:
-    """An empty folder that only this user can enter; what an earlier head node left in it goes."""
+    """The project's folder without what an earlier head node left in it."""
     folder = home(project)
-    if folder.is_symlink() or folder.exists():
-        _check_owner(folder)
-        shutil.rmtree(folder)
-    folder.mkdir(mode=0o700)
+    for left in folder.iterdir():
+        if left.is_dir() and not left.is_symlink():
+            shutil.rmtree(left)
+        else:
+            left.unlink()
     (folder / _TMP).mkdir()
     return folder
 

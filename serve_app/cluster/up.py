@@ -72,6 +72,9 @@ def _end_remains(project: Project, progress: Progress) -> None:
 
 def down(project: Project, progress: Progress) -> None:
     """End everything that `up` started."""
+    if find_head(project) is None:
+        progress("nothing runs")
+        return
     with only_one(project):
         head = find_head(project)
         if head is None or not processes(head):

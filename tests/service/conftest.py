@@ -20,7 +20,7 @@ import psutil
 import pytest
 
 from serve_app.artefacts import mirror_directory
-from serve_app.cluster.head import find_head, logs, processes
+from serve_app.cluster.head import find_head, home, logs, processes
 from serve_app.kyc.images import decode
 from serve_app.kyc.specimen import Identity, render
 from serve_app.project import Project, write_files
@@ -97,6 +97,14 @@ def copy_project(root: Path) -> Project:
     return project
 
 
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    """A project of the test's own, of which nothing is left."""
+    project = copy_project(tmp_path / "kyc")
+    yield project
+    shutil.rmtree(home(project), ignore_errors=True)
+
+
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     project = copy_project(tmp_path_factory.mktemp("project") / "kyc")
@@ -114,6 +122,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     assert head is not None
     assert processes(head) == []
     assert orphaned_segments() <= orphans
+    shutil.rmtree(home(project))
     for port in (project.spec().service.port, project.spec().ray.port, project.spec().ray.dashboard_port):
         socket.create_server(("127.0.0.1", port)).close()
 

@@ -16,7 +16,8 @@ import pytest
 
 from serve_app.cluster.head import find_head, home, only_one, processes
 from serve_app.cluster.head import logs as head_logs
-from tests.service.conftest import Service, copy_project, eventually, segment_owners
+from serve_app.project import Project
+from tests.service.conftest import Service, eventually, segment_owners
 
 
 def test_starting_twice_says_so_instead_of_starting_again(service: Service) -> None:
@@ -63,8 +64,7 @@ def test_nothing_of_a_request_is_in_the_logs(service: Service) -> None:
         assert "L898902C" not in text, path
 
 
-def test_down_and_status_without_a_service_say_so(tmp_path: Path) -> None:
-    project = copy_project(tmp_path / "kyc")
+def test_down_and_status_without_a_service_say_so(project: Project) -> None:
     unused = Service(project, "")
     down = unused.tandem("down")
     assert (down.returncode, "nothing runs" in down.stdout) == (0, True)
@@ -72,8 +72,7 @@ def test_down_and_status_without_a_service_say_so(tmp_path: Path) -> None:
     assert (status.returncode, status.stdout) == (1, "down; start it with `tandem up`\n")
 
 
-def test_a_taken_port_is_named_before_anything_starts(tmp_path: Path) -> None:
-    project = copy_project(tmp_path / "kyc")
+def test_a_taken_port_is_named_before_anything_starts(project: Project) -> None:
     with socket.create_server(("127.0.0.1", project.spec().service.port)):
         up = Service(project, "").tandem("up")
     assert up.returncode == 1
@@ -83,8 +82,7 @@ def test_a_taken_port_is_named_before_anything_starts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("signal_", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
-def test_an_interrupted_start_ends_what_it_started(tmp_path: Path, signal_: signal.Signals) -> None:
-    project = copy_project(tmp_path / "kyc")
+def test_an_interrupted_start_ends_what_it_started(project: Project, signal_: signal.Signals) -> None:
     command = [str(Path(sys.executable).parent / "tandem"), "--project", str(project.root), "up", "--no-sample"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as up:
         assert up.stdout is not None
@@ -100,8 +98,7 @@ def test_an_interrupted_start_ends_what_it_started(tmp_path: Path, signal_: sign
     assert processes(head) == []
 
 
-def test_two_starts_at_once_do_not_meet(tmp_path: Path) -> None:
-    project = copy_project(tmp_path / "kyc")
+def test_two_starts_at_once_do_not_meet(project: Project) -> None:
     with only_one(project):
         up = Service(project, "").tandem("up")
     assert (up.returncode, "another `tandem up`" in up.stderr) == (1, True)
