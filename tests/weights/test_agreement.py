@@ -8,10 +8,14 @@ import onnx
 import pytest
 
 from serve_app.kyc.antifraud import build_onnx
-from serve_app.spec.tensors import parse_tensor
+from serve_app.spec.tensors import Tensor, parse_tensor
 from serve_app.weights.agreement import disagreements
 
 FITTING = {"risk": "float32[1]", "contributions": "float32[17]"}
+
+
+def tensors(named: dict[str, str]) -> dict[str, Tensor]:
+    return {name: parse_tensor(text) for name, text in named.items()}
 
 
 @pytest.fixture
@@ -32,22 +36,18 @@ def scorecard(tmp_path: Path) -> Path:
         (
             {"factors": "float32[17]"},
             {"risk": "float32[1]"},
-            ["its outputs are contributions, risk, and the spec's risk"],
+            ["its outputs are risk, contributions, and the spec's risk"],
         ),
     ],
     ids=["fits", "size", "type", "rank", "name", "an output too few"],
 )
 def test_what_differs_is_said(scorecard: Path, inputs: dict, outputs: dict, said: list[str]) -> None:
-    tensors = [{name: parse_tensor(text) for name, text in named.items()} for named in (inputs, outputs)]
-    assert disagreements(scorecard, *tensors) == said
+    assert disagreements(scorecard, tensors(inputs), tensors(outputs)) == said
 
 
 def test_a_fixed_batch_dimension_is_said(scorecard: Path) -> None:
     model = onnx.load(scorecard)
     model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 1
     onnx.save(model, scorecard)
-    tensors = [
-        {name: parse_tensor(text) for name, text in named.items()} for named in ({"factors": "float32[17]"}, FITTING)
-    ]
-    (said,) = disagreements(scorecard, *tensors)
+    (said,) = disagreements(scorecard, tensors({"factors": "float32[17]"}), tensors(FITTING))
     assert said.startswith("the batch dimension of input factors is fixed")
