@@ -203,6 +203,7 @@ class Guard:
         os.set_blocking(1, False)
         output, output_end = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(output, False)  # the server's end blocks, or a burst of lines would fail there
+        environments = set(_environments())
         self._server = self._start(output_end, owner_group)
         os.close(output_end)
         self._tell(f"started {self._server} {self._prefix}".encode())
@@ -225,6 +226,9 @@ class Guard:
         if self._line:
             self._tell(b"log " + self._line)
         remove_segments(self._prefix)
+        for folder in set(_environments()) - environments:
+            with contextlib.suppress(OSError):  # it is not empty: another server's, which uses it
+                folder.rmdir()
         return self._status
 
     def _attend(self, source: int, woken: int, output: int) -> bool:
@@ -357,6 +361,11 @@ class Guard:
                 os.waitpid(-1, 0)
             except ChildProcessError:
                 return
+
+
+def _environments() -> Iterator[Path]:
+    """The folders that the python backend makes, one for each model, and leaves behind empty when it is killed."""
+    return Path("/tmp").glob("python_env_*")
 
 
 def _prctl(option: int, value: int) -> None:

@@ -73,5 +73,7 @@ def environment(installation: Installation, added: Mapping[str, str]) -> dict[st
     }
     for name, folders in first.items():
         here[name] = os.pathsep.join([*map(str, folders), *([here[name]] if here.get(name) else [])])
+    # The models' interpreter takes paths for ASCII where the locale is C, as it is for many services.
+    utf8 = {"PYTHONUTF8": "1", "LC_ALL": "C.UTF-8"}
     # ONNX Runtime 1.32 would keep a device id and records of its use in the user's cache, to send them to its makers.
-    return {**here, **dict.fromkeys(_ONE_THREAD, "1"), "ORT_DISABLE_TELEMETRY": "1", **added}
+    return {**here, **dict.fromkeys(_ONE_THREAD, "1"), "ORT_DISABLE_TELEMETRY": "1", **utf8, **added}

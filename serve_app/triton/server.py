@@ -102,11 +102,14 @@ class TritonServer:
             port = launch.free_port()
             scratch = Path(tempfile.mkdtemp(prefix=guard.name_prefix(os.getpid())))
             backends = installation.make_backend_directory(scratch)
+            # The python backend hands its processes the path through a shell, which takes it apart at spaces.
+            linked = scratch / "repository"
+            linked.symlink_to(repository.resolve())
             server = cls(
                 launch.command(
                     installation.binary,
                     backends,
-                    repository,
+                    linked,
                     models=models,
                     config_name=config_name,
                     port=port,

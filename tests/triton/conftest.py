@@ -158,9 +158,10 @@ def start(installation, repository, tmp_path):
 
     async def start(**options: Any) -> TritonServer:
         given = {"ready_timeout": 60, "exit_timeout": 10, "environment": {"CUDA_VISIBLE_DEVICES": ""}, **options}
-        models = sorted(folder.name for folder in repository.folder.iterdir())
+        repository_folder = given.pop("folder", repository.folder)
+        models = sorted(folder.name for folder in repository_folder.iterdir())
         return await TritonServer.start(
-            installation, repository.folder, models=models, log_directory=tmp_path / "logs", **given
+            installation, repository_folder, models=models, log_directory=tmp_path / "logs", **given
         )
 
     return start

@@ -110,6 +110,24 @@ async def test_a_port_that_another_server_took_meanwhile_is_given_up_for_the_nex
         await own.stop()
 
 
+async def test_a_repository_whose_path_is_not_ascii_is_served(start, repository, infer):
+    repository.add_lookup()
+    elsewhere = repository.folder.with_name("mödels 漢")
+    repository.folder.rename(elsewhere)
+    server = await start(folder=elsewhere)
+    assert infer(server.address, "lookup", INDEX, "value").tolist() == [[2, 4]]
+    await server.stop(0)
+
+
+async def test_a_killed_server_leaves_no_folders_of_its_models(start, repository):
+    before = set(Path("/tmp").glob("python_env_*"))
+    repository.add_lookup()
+    server = await start()
+    assert set(Path("/tmp").glob("python_env_*")) - before
+    await server.stop(0)
+    assert set(Path("/tmp").glob("python_env_*")) <= before
+
+
 async def test_a_start_removes_what_a_dead_server_left(start, repository):
     dead = subprocess.Popen(["sleep", "60"])
     left = Path("/dev/shm") / f"{guard.name_prefix(dead.pid)}segment"
