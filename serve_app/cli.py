@@ -101,8 +101,9 @@ def up(given: Path | None, profile: Literal["embedded"], sample: bool) -> None:
     """Prepare the weights, render, start Ray, deploy, and wait until requests are answered."""
     from serve_app.cluster.up import up as bring_up
 
-    # An interrupted start ends what it has started; a supervisor's SIGTERM interrupts like Ctrl-C.
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    # An interrupted start ends what it has started; a supervisor's SIGTERM and a lost terminal interrupt like Ctrl-C.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda received, frame: sys.exit(128 + received))
     bring_up(find_project(given), profile, _progress(), sample=sample)
 
 

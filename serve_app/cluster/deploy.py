@@ -67,7 +67,7 @@ def _dashboard_errors(head: Head) -> Iterator[None]:
     """What Ray's client raises where the dashboard does not do as it is asked, as a ClusterError."""
     try:
         yield
-    except (ConnectionError, RuntimeError) as error:
+    except (OSError, RuntimeError) as error:  # requests' own errors are OSErrors
         raise ClusterError(f"Ray's dashboard at {head.dashboard} failed: {error}; see its logs") from None
 
 
@@ -113,6 +113,6 @@ def undeploy(head: Head, timeout: float) -> bool:
             if time.monotonic() > give_up:
                 return False
             time.sleep(_POLL_S)
-    except (ConnectionError, RuntimeError):
+    except (OSError, RuntimeError):
         return False
     return True

@@ -13,6 +13,7 @@ import json
 import os
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -150,6 +151,8 @@ def start_head(project: Project, spec: Spec, is_ready: Callable[[Head], bool], t
         "TMPDIR": str(folder / _TMP),
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN": token,
+        # The C library would keep the memory of decoded pictures for each thread, gigabytes in all.
+        "MALLOC_MMAP_THRESHOLD_": str(2**20),
         # Ray's workers, and with them Triton, would otherwise be the least favoured processes of the machine.
         "RAY_worker_niceness": "0",
         # Ray's name for a cluster of this machine alone, most of whose ports are then on the loopback interface.
@@ -191,6 +194,9 @@ def ended_on_failure(head: Head) -> Iterator[None]:
     try:
         yield
     except BaseException:
+        # A second Ctrl-C must not leave half of it running.
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
         stop_head(head)
         raise
 

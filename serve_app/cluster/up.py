@@ -78,6 +78,7 @@ def down(project: Project, progress: Progress) -> None:
     with only_one(project):
         head = find_head(project)
         if head is None or not processes(head):
+            forget_head(project)
             progress("nothing runs")
             return
         if head.is_running():

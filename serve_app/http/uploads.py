@@ -78,10 +78,9 @@ async def _form(request: Request, limit: int) -> FormData:
         raise Problem(
             400, "malformed_multipart", f"the form cannot be read ({broken.message}); send each picture as a file field"
         ) from None
-    except KeyError:
-        raise Problem(
-            400, "malformed_multipart", "the content type names no boundary; let your HTTP client set it"
-        ) from None
+    except (LookupError, UnicodeError):
+        detail = "the content type has no boundary, or a charset that does not fit; let your HTTP client set it"
+        raise Problem(400, "malformed_multipart", detail) from None
 
 
 def _fields(form: FormData, inputs: Mapping[str, Images], file_limit: int) -> dict[str, Any]:

@@ -40,6 +40,7 @@ class DocumentsSettings(BaseModel):
         min_length=1,
         description="widths that line crops are padded to, ascending; wider ones are squeezed into the last",
     )
+    max_lines: int = Field(default=200, gt=0, description="a picture with more lines of text is no document")
     min_confidence: float = Field(default=0.5, ge=0, le=1, description="lines read with less are dropped")
 
     @field_validator("widths")
@@ -66,6 +67,9 @@ class Documents:
         picture, small = await asyncio.to_thread(self._decode, image)
         probability = await self.paddleocr_det(small[None])
         rows, quads, crops = await asyncio.to_thread(self._lines, picture.pixels, probability[0])
+        if len(quads) > self.settings.max_lines:
+            detail = f"the picture has {len(quads)} lines of text, more than a document; send only the document"
+            raise Problem(422, "too_much_text", detail)
         texts = await text_recognition.recognise(self.paddleocr_rec, crops, self.settings.widths)
         return await asyncio.to_thread(self._document, rows, quads / picture.scale, texts)
 

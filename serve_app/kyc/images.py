@@ -56,6 +56,12 @@ def decode(data: bytes, *, max_pixels: int, min_side: int, longest_side: int | N
     Raises Problem: 415 `not_an_image`, 415 `animated_image`, 413 `image_too_many_pixels` (nothing decoded yet),
     422 `image_too_small` (a side shorter than `min_side`), 422 `image_truncated`.
     """
+    with _decoders:
+        return _decode(data, max_pixels, min_side, longest_side)
+
+
+def _decode(data: bytes, max_pixels: int, min_side: int, longest_side: int | None) -> Picture:
+    # Opening counts: a WebP is given the memory for its pixels by then.
     image, orientation = _open(data, max_pixels)
     width, height = image.size
     if width * height > max_pixels:
@@ -66,8 +72,7 @@ def decode(data: bytes, *, max_pixels: int, min_side: int, longest_side: int | N
             "image_too_small",
             f"the image is {width} by {height} pixels; send one with at least {min_side} on its shorter side",
         )
-    with _decoders:
-        pixels = _upright(_bgr(_load(image, longest_side)), orientation)
+    pixels = _upright(_bgr(_load(image, longest_side)), orientation)
     if longest_side is not None and max(pixels.shape[:2]) > longest_side:
         size = _within(pixels.shape[1], pixels.shape[0], longest_side)
         # To half the size and above, bilinear takes every pixel into account, at a tenth of the cost.

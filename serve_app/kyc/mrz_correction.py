@@ -39,6 +39,7 @@ _FOLD = str.maketrans("OQDILZSGB", "000112568")
 _FILLER_LIKE = "KCES"  # letters that a filler is read as
 _LOST_FILLERS, _LOST, _EXTRA = 14, 2, 3
 _SHORTEST_PRINTED = 5
+_MOST_PLACES = 4
 
 
 @dataclass(frozen=True)
@@ -67,9 +68,9 @@ def find(rows: Sequence[str]) -> Mrz | None:
     candidates = [
         (-sum(zone.checks.values()), reading.changes, format, reading.lines, printed)
         for format, layout in mrz.LAYOUTS.items()
-        for first in range(len(rows) - layout.lines + 1)
+        for first, readings in _places(layout, cleaned)
         for printed in [_Printed.of([*rows[:first], *rows[first + layout.lines :]])]
-        for reading in _readings(layout, cleaned[first : first + layout.lines])
+        for reading in readings
         for zone in [mrz.parse(format, reading.lines)]
         if _plausible(zone, reading) and _number_stands(zone, reading, printed)
     ]
@@ -79,6 +80,19 @@ def find(rows: Sequence[str]) -> Mrz | None:
     lines, mended = _mend(format, read, printed)
     zone = mrz.parse(format, lines)
     return Mrz(format=format, lines=list(lines), valid=zone.valid, checks=zone.checks, corrected=changes, mended=mended)
+
+
+def _places(layout: mrz.Layout, rows: Sequence[tuple[str, int]]) -> Iterator[tuple[int, list[_Reading]]]:
+    """Where a zone may begin and how it may read there, from the bottom up, where documents have it.
+
+    No more than a few places: a page full of such rows is no document, and each place takes time.
+    """
+    places = (
+        (first, readings)
+        for first in reversed(range(len(rows) - layout.lines + 1))
+        if (readings := list(_readings(layout, rows[first : first + layout.lines])))
+    )
+    return itertools.islice(places, _MOST_PLACES)
 
 
 def _clean(row: str) -> tuple[str, int]:

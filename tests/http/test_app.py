@@ -19,6 +19,7 @@ from serve_app.spec.schema import Pipeline
 SPEC = load_spec(Path(__file__).parents[2] / "cluster" / "spec.yaml")
 ANSWER = FaceComparison(similarity=0.5, threshold=0.3, match=True)
 PICTURE = b"picture"
+PART = b'--b\r\nContent-Disposition: form-data; name="a"\r\n\r\nx\r\n--b--\r\n'
 BOTH = {"a": PICTURE, "b": PICTURE}
 
 
@@ -131,6 +132,12 @@ async def test_a_large_picture_is_never_spooled_to_a_file(
             "malformed_multipart",
             None,
         ),
+        (
+            {"content": PART, "headers": {"content-type": "multipart/form-data; boundary=b; charset=undefined"}},
+            400,
+            "malformed_multipart",
+            None,
+        ),
         ({"json": {"a": "x"}}, 415, "unsupported_media_type", None),
         ({"content": PICTURE, "headers": {"content-type": "image/jpeg"}}, 415, "unsupported_media_type", None),
         ({"content": PICTURE}, 415, "unsupported_media_type", None),
@@ -145,6 +152,7 @@ async def test_a_large_picture_is_never_spooled_to_a_file(
         "the request too large",
         "no boundary",
         "no parts",
+        "a charset that is none",
         "json",
         "one picture where two are needed",
         "no content type",

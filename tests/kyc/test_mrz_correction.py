@@ -174,3 +174,10 @@ def test_a_substituted_digit_is_never_taken_for_right(zone, data):
     read[line] = replaced(lines[line], place, digit)
     found = find([lines[1][:9], *read])
     assert found is None or not found.valid or found.lines == lines
+
+
+def test_a_page_full_of_rows_like_a_zone_is_searched_at_its_foot_only():
+    line = "P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<"
+    zone = [line, "L898902C36UTO7408122F1204159ZE184226B<<<<<10"]
+    assert find([*["XK" + line[2:30]] * 40, *zone]).valid
+    assert find([*zone, *["XK" + line[2:44]] * 40]) is None
