@@ -147,9 +147,7 @@ def _ray_logs(project: Project) -> str:
 @pytest.fixture(scope="session")
 def photos() -> dict[str, bytes]:
     """Portraits as encoded files, by name: person_a_1 and person_a_2 are one person, and so on."""
-    folder = CHECKOUT.parent / "shared" / "photos"
-    if not folder.is_dir():
-        folder = sample_photos(cache_directory(), mirror_directory())
+    folder = sample_photos(cache_directory(), mirror_directory())
     return {file.stem: file.read_bytes() for file in folder.glob("*.jpg")}
 
 
