@@ -77,10 +77,11 @@ def only_one(project: Project) -> Iterator[None]:
     _check_owner(folder)
     lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ClusterError("another `tandem up` or `tandem down` is at work on this project; wait for it") from None
         yield
-    except BlockingIOError:
-        raise ClusterError("another `tandem up` or `tandem down` is at work on this project; wait for it") from None
     finally:
         os.close(lock)
 

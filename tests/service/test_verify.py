@@ -230,7 +230,7 @@ def test_a_deadline_too_short_for_the_work_is_answered_504(
 ) -> None:
     response = service.post(
         "/v1/verify",
-        {"x-request-timeout-seconds": "0.15"},
+        {"x-request-timeout-seconds": "0.25"},
         selfie=photos["person_a_1"],
         document=document("person_a_2"),
     )
