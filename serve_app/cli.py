@@ -6,7 +6,6 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,7 +15,7 @@ from serve_app.cluster.error import ClusterError
 from serve_app.project import ProjectError, find_project, stale_files, write_files
 from serve_app.spec import SpecError, load_spec
 from serve_app.triton.error import TritonError
-from serve_app.weights.errors import WeightsError
+from serve_app.weights.errors import Progress, WeightsError
 
 FAILURES = (ClusterError, ProjectError, SpecError, TritonError, WeightsError)
 
@@ -44,7 +43,7 @@ def main(context: click.Context, project: Path | None) -> None:
     context.obj = project
 
 
-def _progress() -> Callable[[str], None]:
+def _progress() -> Progress:
     start = time.monotonic()
     return lambda text: click.echo(f"[{time.monotonic() - start:5.1f} s] {text}")
 

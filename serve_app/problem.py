@@ -27,6 +27,11 @@ class Problem(Exception):
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (self.status, self.code, self.detail, self.field, self.retry_after)
 
+    @property
+    def is_of_the_input(self) -> bool:
+        """Whether what the client sent is at fault, as opposed to the service, the load or the time."""
+        return self.status in (413, 415, 422)
+
     def in_field(self, field: str) -> Problem:
         """The same problem, said of `field`."""
         return Problem(self.status, self.code, self.detail, field=field, retry_after=self.retry_after)

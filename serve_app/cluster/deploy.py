@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,8 +15,8 @@ from ray.dashboard.modules.serve.sdk import ServeSubmissionClient
 from serve_app.cluster.error import ClusterError
 from serve_app.cluster.head import Head
 from serve_app.project import Project
+from serve_app.weights.errors import Progress
 
-Progress = Callable[[str], None]
 _POLL_S = 0.25
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -12,10 +11,9 @@ from serve_app.artefacts import mirror_directory
 from serve_app.cluster.verify import request_verification, show_verification
 from serve_app.kyc.images import decode
 from serve_app.kyc.specimen import Identity, render
+from serve_app.weights.errors import Progress
 from serve_app.weights.fetch import cache_directory
 from serve_app.weights.samples import sample_photos
-
-Progress = Callable[[str], None]
 
 
 def fetch_photos(progress: Progress) -> Path:

@@ -25,8 +25,7 @@ from serve_app.cluster.sample import fetch_photos, verify_sample
 from serve_app.project import Project, write_files
 from serve_app.spec import ProfileName
 from serve_app.triton.guard import remove_orphans
-
-Progress = Callable[[str], None]
+from serve_app.weights.errors import Progress
 
 RAY_START_S = 60.0
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date, datetime, timezone
+from datetime import date
 
 import numpy as np
 
@@ -11,13 +11,10 @@ from serve_app.kyc.answers import Antifraud, Document, FaceMatch, Liveness, Veri
 from serve_app.kyc.antifraud import FACTOR_NAMES, INTERCEPT, suspicions
 from serve_app.kyc.antifraud_measures import measures
 from serve_app.kyc.decision import DecisionSettings, decide
+from serve_app.kyc.document_dates import utc_today
 from serve_app.model import Model
 
 __all__ = ["Decision", "DecisionSettings"]
-
-
-def utc_today() -> date:
-    return datetime.now(timezone.utc).date()
 
 
 class Decision:

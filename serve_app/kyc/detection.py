@@ -55,7 +55,7 @@ def said_of(field: str) -> Iterator[None]:
     try:
         yield
     except Problem as problem:
-        if problem.status in {413, 415, 422}:
+        if problem.is_of_the_input:
             raise problem.in_field(field) from problem
         raise
 

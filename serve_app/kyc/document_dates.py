@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, datetime, timezone
 
 from serve_app.kyc.answers import Document
+
+
+def utc_today() -> date:
+    """The day on which documents have to be valid."""
+    return datetime.now(timezone.utc).date()
 
 
 def birth_date(document: Document) -> date | None:

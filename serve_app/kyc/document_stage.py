@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import datetime
 import itertools
 
 import cv2
@@ -12,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from serve_app.kyc import images, mrz_correction, text_detection, text_recognition
 from serve_app.kyc.answers import Document, TextLine
+from serve_app.kyc.document_dates import utc_today
 from serve_app.kyc.document_fields import document_fields
 from serve_app.model import Array, Float32, Model, UInt8
 from serve_app.problem import Problem
@@ -113,7 +113,7 @@ class Documents:
                 422, "no_text", "no text was read in the document; send a sharp, upright picture of all of it"
             )
         zone = mrz_correction.find(["".join(texts[index][0] for index in row) for row in legible])
-        today = datetime.datetime.now(datetime.timezone.utc).date()
+        today = utc_today()
         return Document(fields=document_fields(zone, lines, today), mrz=zone, lines=lines)
 
     def _legible(self, text: str, confidence: float) -> bool:

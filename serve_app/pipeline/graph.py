@@ -35,16 +35,12 @@ async def run(pipeline: Pipeline, inputs: Mapping[str, Any], call: Call) -> Any:
     return results[list(pipeline.steps)[-1]].result()
 
 
-# What is wrong with a picture, as opposed to the service.
-_OF_A_PICTURE = (413, 415, 422)
-
-
 def _in_input(problem: Problem, step: Step, pipeline: Pipeline) -> Problem:
     """The problem, said of the client's input instead of the stage's argument."""
     argument, bracket, index = (problem.field or "").partition("[")
     if argument in step.takes:
         return problem.in_field(step.takes[argument] + bracket + index)
     inputs = [source for source in step.takes.values() if source in pipeline.inputs]
-    if problem.field is None and problem.status in _OF_A_PICTURE and len(inputs) == 1:
+    if problem.field is None and problem.is_of_the_input and len(inputs) == 1:
         return problem.in_field(inputs[0])
     return problem

