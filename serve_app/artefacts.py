@@ -48,8 +48,9 @@ def _check_agreement(project: Project, spec: Spec) -> None:
     wrong = []
     for name, model in spec.models.items():
         if model.backend == "onnx":
-            outputs = {key: output.tensor for key, output in model.outputs.items()}
-            for reason in disagreements(project.repository / name / "1" / ONNX_FILE, model.inputs, outputs):
+            inputs = {key: entry.tensor for key, entry in model.inputs.items()}
+            outputs = {key: entry.tensor for key, entry in model.outputs.items()}
+            for reason in disagreements(project.repository / name / "1" / ONNX_FILE, inputs, outputs):
                 wrong.append(f"model {name}: {reason}; correct the spec, or the recipe that prepares the model.")
     if wrong:
         raise WeightsError("\n".join(wrong))

@@ -15,7 +15,7 @@ import yaml
 from serve_app.cli import main
 from serve_app.kyc import antifraud
 from serve_app.kyc.decision import Reason
-from serve_app.spec.checks import cross_checks
+from serve_app.spec.checks import run_checks
 from serve_app.spec.schema import Spec
 
 ROOT = Path(__file__).parents[1]
@@ -91,7 +91,8 @@ def test_every_piece_of_a_spec_fits_the_projects_own() -> None:
     spec = Spec.model_validate(together)
     assert {"spectacles", "exposure"} <= set(spec.models)
     assert "quality" in spec.pipelines
-    assert cross_checks(spec) == []
+    # Their code is the reader's to write.
+    assert [fault for fault in run_checks(spec) if not fault.rule.code.startswith("C")] == []
 
 
 @pytest.mark.parametrize("route", sorted(entry["route"] for entry in SPEC["pipelines"].values()))

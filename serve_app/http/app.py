@@ -23,7 +23,7 @@ from serve_app.http.uploads import read_inputs
 from serve_app.problem import Problem
 from serve_app.spec import Spec
 from serve_app.spec.code import answer_type
-from serve_app.spec.schema import Images, Pipeline
+from serve_app.spec.pipeline import Images, Pipeline
 
 Run = Callable[[Pipeline, dict[str, Any], RequestContext, Timings], Coroutine[Any, Any, BaseModel]]
 

@@ -20,7 +20,7 @@ from serve_app.pipeline.stage import Outcome, build_stage, call_stage
 from serve_app.problem import Problem
 from serve_app.project import Project
 from serve_app.spec import ProfileName, Spec
-from serve_app.spec.schema import Pipeline
+from serve_app.spec.pipeline import Pipeline
 from serve_app.triton.client import Connection, models_for
 from serve_app.triton.deployment import locator
 
@@ -45,7 +45,9 @@ class Ingress:
         self._connection = Connection(locator(triton))
         await self._connection.client()
         self._local = {
-            name: build_stage(stage, models_for(spec, profile, stage.models, self._connection, project.repository))
+            name: build_stage(
+                stage, models_for(spec, profile, list(stage.models), self._connection, project.repository)
+            )
             for name, stage in spec.stages.items()
             if stage.runs_in == "ingress"
         }

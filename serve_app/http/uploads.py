@@ -13,7 +13,8 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 
 from serve_app.problem import Problem
-from serve_app.spec.schema import Images, Service
+from serve_app.spec.pipeline import Images
+from serve_app.spec.ray import Service
 
 # More than any pipeline takes; which of them are too many is said by name afterwards.
 _MOST_PARTS = 100

@@ -8,7 +8,7 @@ from typing import Any
 
 from serve_app.concurrency import together
 from serve_app.problem import Problem
-from serve_app.spec.schema import Pipeline, Step
+from serve_app.spec.pipeline import Pipeline, Step
 
 Call = Callable[[str, str, dict[str, Any]], Awaitable[Any]]
 

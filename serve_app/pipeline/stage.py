@@ -15,7 +15,7 @@ from serve_app.problem import Problem
 from serve_app.project import Project
 from serve_app.spec import ProfileName, Spec
 from serve_app.spec.code import load_code, settings_of
-from serve_app.spec.schema import Stage
+from serve_app.spec.pipeline import Stage
 from serve_app.triton.client import Connection, models_for
 from serve_app.triton.deployment import locator
 
@@ -56,7 +56,9 @@ class StageReplica:
         # A replica that counts as running can serve: Triton is up, and the label files are there.
         await self._connection.client()
         stage = spec.stages[name]
-        self._stage = build_stage(stage, models_for(spec, profile, stage.models, self._connection, project.repository))
+        self._stage = build_stage(
+            stage, models_for(spec, profile, list(stage.models), self._connection, project.repository)
+        )
 
     async def call(self, method: str, arguments: dict[str, Any], context: RequestContext) -> Outcome:
         return await call_stage(self._stage, method, arguments, context)

@@ -7,16 +7,13 @@ from typing import Any
 import yaml
 from ray.serve.schema import ServeDeploySchema
 
-from serve_app.spec import ProfileName, Spec, digest
-from serve_app.spec.schema import Replicas
+from serve_app.spec import Spec, digest
+from serve_app.spec.ray import Replicas
 from serve_app.triton.server import GUARD_GRACE
 
 IMPORT_PATH = "serve_app.app:build"
 TRITON = "Triton"
 INGRESS = "Ingress"
-
-
-PROFILE: ProfileName = "embedded"
 
 
 def serve_config(spec: Spec) -> dict[str, Any]:
@@ -39,7 +36,7 @@ def serve_config(spec: Spec) -> dict[str, Any]:
                 "route_prefix": "/",
                 "import_path": IMPORT_PATH,
                 # The digest makes any change of the spec a change of the application, which Ray Serve then rolls out.
-                "args": {"profile": PROFILE, "spec": digest(spec)},
+                "args": {"profile": spec.primary_profile, "spec": digest(spec)},
                 "deployments": deployments,
             }
         ],
@@ -49,7 +46,7 @@ def serve_config(spec: Spec) -> dict[str, Any]:
 
 
 def _triton(spec: Spec) -> dict[str, Any]:
-    triton = spec.profiles[PROFILE].triton
+    triton = spec.profiles[spec.primary_profile].triton
     askers = [spec.ingress, *(stage.replicas for stage in spec.stages.values() if stage.replicas)]
     return {
         "name": TRITON,
@@ -59,8 +56,10 @@ def _triton(spec: Spec) -> dict[str, Any]:
         "health_check_period_s": triton.health_check_period.total_seconds(),
         "health_check_timeout_s": triton.health_check_timeout.total_seconds(),
         # Ray ends all deployments at once; stages need Triton until the last request in work is answered.
-        "graceful_shutdown_wait_loop_s": _longest_sla(spec),
-        "graceful_shutdown_timeout_s": _longest_sla(spec) + triton.exit_timeout.total_seconds() + GUARD_GRACE,
+        "graceful_shutdown_wait_loop_s": spec.longest_sla.total_seconds(),
+        "graceful_shutdown_timeout_s": spec.longest_sla.total_seconds()
+        + triton.exit_timeout.total_seconds()
+        + GUARD_GRACE,
         "ray_actor_options": {"num_cpus": triton.cpus, "num_gpus": triton.gpus, "memory": triton.memory},
     }
 
@@ -72,7 +71,7 @@ def _deployment(name: str, replicas: Replicas, spec: Spec) -> dict[str, Any]:
         "max_ongoing_requests": replicas.max_ongoing_requests,
         "max_queued_requests": replicas.max_queued_requests,
         "backpressure_config": {"status_code": 429, "retry_after_s": spec.service.retry_after.total_seconds()},
-        "graceful_shutdown_timeout_s": _longest_sla(spec),
+        "graceful_shutdown_timeout_s": spec.longest_sla.total_seconds(),
         "autoscaling_config": {
             "min_replicas": scaling.min_replicas,
             "max_replicas": scaling.max_replicas,
@@ -82,11 +81,6 @@ def _deployment(name: str, replicas: Replicas, spec: Spec) -> dict[str, Any]:
         },
         "ray_actor_options": {"num_cpus": replicas.cpus, "num_gpus": 0, "memory": replicas.memory},
     }
-
-
-def _longest_sla(spec: Spec) -> float:
-    """Seconds after which any request in work has been answered."""
-    return max(spec.sla(name) for name in spec.pipelines).total_seconds()
 
 
 def render_serve_config(spec: Spec, header: str) -> str:

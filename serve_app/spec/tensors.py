@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, WithJsonSchema
 from tritonclient.utils import np_to_triton_dtype
 
-# Strings are missing on purpose: Triton 2.51's python backend cannot exchange them under NumPy 2.
+from serve_app.spec.part import Form, invalid
+
 DTYPES: dict[str, type[np.generic]] = {
     "bool": np.bool_,
     "uint8": np.uint8,
@@ -24,7 +25,11 @@ DTYPES: dict[str, type[np.generic]] = {
     "float16": np.float16,
     "float32": np.float32,
     "float64": np.float64,
+    "bfloat16": np.float32,  # NumPy has none; tritonclient narrows float32
+    "string": np.object_,
 }
+Dtype = Annotated[str, Form("|".join(DTYPES), f"a tensor type; write one of {', '.join(DTYPES)}")]
+_WIRE = {"bfloat16": "BF16", "string": "BYTES"}
 _TENSOR = re.compile(r"(?P<dtype>\w+)\s*\[(?P<dims>[^\]]*)\]")
 
 
@@ -45,7 +50,12 @@ class Tensor:
     @property
     def wire(self) -> str:
         """The type's name in the Open Inference Protocol: FP32, UINT8, …"""
-        return str(np_to_triton_dtype(np.dtype(self.numpy)))
+        return _WIRE.get(self.dtype) or str(np_to_triton_dtype(np.dtype(self.numpy)))
+
+    @property
+    def fixed(self) -> bool:
+        """Whether no dimension varies."""
+        return -1 not in self.dims
 
     def mismatch(self, array: np.ndarray[Any, Any]) -> str | None:
         """Why a batch (batch dimension first) does not fit this tensor, or None where it does."""
@@ -62,13 +72,15 @@ def parse_tensor(text: object) -> Tensor:
     example = "write a type and its dimensions without the batch, as uint8[112, 112, 3]"
     match = _TENSOR.fullmatch(text.strip()) if isinstance(text, str) else None
     if match is None:
-        raise ValueError(f"{text!r} is not a tensor; {example}")
+        raise invalid("tensor", f"{text!r} is not a tensor; {example}")
     if match["dtype"] not in DTYPES:
-        raise ValueError(f"{match['dtype']!r} is not a tensor type; write one of {', '.join(DTYPES)}")
+        raise invalid("tensor", f"{match['dtype']!r} is not a tensor type; write one of {', '.join(DTYPES)}")
     parts = [part.strip() for part in match["dims"].split(",")]
     if not all(re.fullmatch(r"-1|[1-9]\d*", part) for part in parts):
-        raise ValueError(f"{text!r}: a dimension is a whole number from 1, or -1 where it varies; {example}")
+        raise invalid("tensor", f"{text!r}: a dimension is a whole number from 1, or -1 where it varies; {example}")
     return Tensor(match["dtype"], tuple(map(int, parts)))
 
 
-TensorField = Annotated[Tensor, BeforeValidator(parse_tensor)]
+_DIM = r"\s*(-1|[1-9]\d*)\s*"
+_SCHEMA = {"type": "string", "pattern": rf"^\s*({'|'.join(DTYPES)})\s*\[{_DIM}(,{_DIM})*\]\s*$"}
+TensorField = Annotated[Tensor, BeforeValidator(parse_tensor), WithJsonSchema(_SCHEMA)]

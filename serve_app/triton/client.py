@@ -17,7 +17,10 @@ from serve_app.concurrency import together
 from serve_app.context import RequestContext, request_context, timings
 from serve_app.model import Array
 from serve_app.spec import ProfileName, Spec
-from serve_app.spec.schema import Model as ModelEntry
+from serve_app.spec.model import Ensemble
+from serve_app.spec.model import Model as ModelEntry
+from serve_app.spec.paths import reached
+from serve_app.spec.resolved import Resolved
 from serve_app.triton.error import TritonError
 from serve_app.triton.errors import is_lost, model_unavailable, problem_of
 from serve_app.triton.wake_up import WakeUps
@@ -72,15 +75,19 @@ class Connection:
 class TritonModel:
     """A model of the spec, served by Triton. See `serve_app.model.Model` for the contract with stage code."""
 
-    def __init__(
-        self, name: str, entry: ModelEntry, max_batch: int, wake_up_level: int, connection: Connection, folder: Path
-    ):
+    def __init__(self, spec: Spec, name: str, profile: ProfileName, connection: Connection, folder: Path):
         self.name = name
-        self._entry = entry
-        self._max_batch = max_batch
-        self._wake_up_level = wake_up_level
+        self._entry = spec.served(name)
+        self._max_batch = (
+            self._entry.max_batch if isinstance(self._entry, Ensemble) else Resolved(spec, name, profile).max_batch
+        )
         self._connection = connection
         self._folder = folder
+        # A request to an ensemble waits in the queues of its steps.
+        self._wakes = {
+            model: spec.models[model] for model in reached(spec, name) if Resolved(spec, model, profile).by_tiers
+        }
+        self._wake_up_level = spec.wake_up_level
         self._wake_ups = WakeUps(self._send_wake_up)
 
     @cached_property
@@ -95,12 +102,13 @@ class TritonModel:
         self._check(inputs)
         rows = len(inputs[0])
         with timings.get().measure(self.name):
-            if rows <= self._max_batch:
+            size = self._max_batch or 1
+            if rows <= size:
                 answers = [await self._infer(inputs)]
             else:
-                parts = range(0, rows, self._max_batch)
+                parts = range(0, rows, size)
                 answers = await together(
-                    *(self._infer([array[start : start + self._max_batch] for array in inputs]) for start in parts)
+                    *(self._infer([array[start : start + size] for array in inputs]) for start in parts)
                 )
         outputs = tuple(
             np.concatenate(column) if len(column) > 1 else column[0] for column in zip(*answers, strict=True)
@@ -109,7 +117,7 @@ class TritonModel:
 
     def _check(self, inputs: Sequence[Array]) -> None:
         """ValueError where the arrays are not what the spec says the model takes."""
-        tensors = self._entry.inputs
+        tensors = {key: entry.tensor for key, entry in self._entry.inputs.items()}
         if len(inputs) != len(tensors):
             raise ValueError(f"{self.name} takes {len(tensors)} inputs ({', '.join(tensors)}), not {len(inputs)}")
         for (key, tensor), array in zip(tensors.items(), inputs, strict=True):
@@ -122,7 +130,7 @@ class TritonModel:
 
     async def _infer(self, inputs: Sequence[Array]) -> list[Array]:
         context = request_context.get()
-        request = _request(self._entry, inputs)
+        request = _request(self._entry, inputs, batched=self._max_batch > 0)
         client: InferenceServerClient | None = None
         retried = False
         while True:
@@ -155,32 +163,37 @@ class TritonModel:
         arrays = []
         for key, output in self._entry.outputs.items():
             array = result.as_numpy(key)
+            if array is not None and not self._max_batch:
+                array = array[np.newaxis]
             if array is None or (reason := output.tensor.mismatch(array)):
                 raise ValueError(f"{self.name} answered {key}: {reason if array is not None else 'nothing'}")
             arrays.append(array)
         return arrays
 
     async def _send_wake_up(self) -> None:
+        client = self._connection.in_use
+        if client is not None:
+            await together(*(self._wake(client, name, entry) for name, entry in self._wakes.items()))
+
+    async def _wake(self, client: InferenceServerClient, name: str, entry: ModelEntry) -> None:
         # Never executed, so the smallest tensors that Triton accepts will do.
         smallest = [
-            np.zeros((1, *(1 if dim == -1 else dim for dim in tensor.dims)), tensor.numpy)
-            for tensor in self._entry.inputs.values()
+            np.zeros((1, *(1 if dim == -1 else dim for dim in given.tensor.dims)), given.tensor.numpy)
+            for given in entry.inputs.values()
         ]
-        client = self._connection.in_use
-        if client is None:
-            return
+        request = _request(entry, smallest, batched=entry.max_batch > 0)
         try:
-            await client.infer(
-                self.name, _request(self._entry, smallest), priority=self._wake_up_level, timeout=1, client_timeout=1.0
-            )
+            await client.infer(name, request, priority=self._wake_up_level, timeout=1, client_timeout=1.0)
         except InferenceServerException:
             return  # being refused is what it is for
 
 
-def _request(entry: ModelEntry, arrays: Sequence[Array]) -> list[InferInput]:
+def _request(entry: ModelEntry | Ensemble, arrays: Sequence[Array], *, batched: bool) -> list[InferInput]:
+    """The tensors on the wire; a model that does not batch gets them without the batch dimension."""
     request = []
-    for (key, tensor), array in zip(entry.inputs.items(), arrays, strict=True):
-        request.append(InferInput(key, list(array.shape), tensor.wire).set_data_from_numpy(array))
+    for (key, given), array in zip(entry.inputs.items(), arrays, strict=True):
+        sent = array if batched else array[0]
+        request.append(InferInput(key, list(sent.shape), given.tensor.wire).set_data_from_numpy(sent))
     return request
 
 
@@ -192,9 +205,4 @@ def models_for(
     repository: Path,
 ) -> dict[str, TritonModel]:
     """The callables for the models that a stage names."""
-    return {
-        name: TritonModel(
-            name, spec.models[name], spec.max_batch(name, profile), spec.wake_up_level, connection, repository / name
-        )
-        for name in names
-    }
+    return {name: TritonModel(spec, name, profile, connection, repository / name) for name in names}

@@ -61,8 +61,8 @@ class TritonReplica:
         self._server = await TritonServer.start(
             self._installation,
             self._project.repository,
-            models=list(self._spec.models),
-            config_name=None if self._profile == "embedded" else self._profile,
+            models=[*self._spec.models, *self._spec.ensembles],
+            config_name=None if self._profile == self._spec.primary_profile else self._profile,
             ready_timeout=triton.startup_timeout.total_seconds(),
             exit_timeout=triton.exit_timeout.total_seconds(),
             log_directory=_log_directory(),

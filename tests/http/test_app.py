@@ -14,7 +14,7 @@ from serve_app.http.app import build_app
 from serve_app.kyc.answers import FaceComparison
 from serve_app.problem import Problem
 from serve_app.spec import load_spec
-from serve_app.spec.schema import Pipeline
+from serve_app.spec.pipeline import Pipeline
 
 SPEC = load_spec(Path(__file__).parents[2] / "cluster" / "spec.yaml")
 ANSWER = FaceComparison(similarity=0.5, threshold=0.3, match=True)

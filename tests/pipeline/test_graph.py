@@ -7,7 +7,7 @@ import pytest
 
 from serve_app.pipeline.graph import run
 from serve_app.problem import Problem
-from serve_app.spec.schema import Pipeline
+from serve_app.spec.pipeline import Pipeline
 
 DIAMOND = Pipeline.model_validate(
     {

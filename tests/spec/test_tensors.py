@@ -12,7 +12,7 @@ def test_a_tensor_is_a_type_and_its_dimensions() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["uint8", "uint8[]", "uint8[0]", "uint8[-2]", "uint8[1.5]", "uint8[3,]", "float[3]", 3, "string[1]"]
+    "text", ["uint8", "uint8[]", "uint8[0]", "uint8[-2]", "uint8[1.5]", "uint8[3,]", "float[3]", 3, "text[1]"]
 )
 def test_what_is_no_tensor_is_refused(text: object) -> None:
     with pytest.raises(ValueError, match=r"tensor|dimension"):
@@ -34,6 +34,8 @@ def test_every_type_has_its_name_on_the_wire() -> None:
         "float16": "FP16",
         "float32": "FP32",
         "float64": "FP64",
+        "bfloat16": "BF16",
+        "string": "BYTES",
     }
 
 

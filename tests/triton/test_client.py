@@ -56,10 +56,10 @@ def gate_spec() -> Spec:
             "outputs": {"y": "float32[2]", "rows": {"tensor": "int32[1]", "labels": "labels.txt"}},
             "max_batch": 4,
             "latency_budget": "100ms",
-            "queue_size": 6,
+            "batching": {"queue": {"size": 6}},
         }
     }
-    return Spec.model_validate(data)
+    return Spec.model_validate(data | {"stages": {}, "pipelines": {}})
 
 
 SPEC = gate_spec()
