@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import signal
 import sys
 import time
@@ -12,12 +14,16 @@ from typing import Any, Literal
 import click
 
 from serve_app.cluster.error import ClusterError
-from serve_app.project import ProjectError, find_project, stale_files, write_files
-from serve_app.spec import SpecError, load_spec
+from serve_app.importing.error import RepositoryError
+from serve_app.project import ProjectError, find_project, left_over, project_of, stale_files, write_files
+from serve_app.render import SPEC_FILE
+from serve_app.reports import FORMATS, render_text
+from serve_app.spec import SpecError
+from serve_app.spec.load import Report
 from serve_app.triton.error import TritonError
 from serve_app.weights.errors import Progress, WeightsError
 
-FAILURES = (ClusterError, ProjectError, SpecError, TritonError, WeightsError)
+FAILURES = (ClusterError, ProjectError, RepositoryError, SpecError, TritonError, WeightsError)
 
 
 class _Commands(click.Group):
@@ -43,9 +49,9 @@ def main(context: click.Context, project: Path | None) -> None:
     context.obj = project
 
 
-def _progress() -> Progress:
+def _progress(*, to_stderr: bool = False) -> Progress:
     start = time.monotonic()
-    return lambda text: click.echo(f"[{time.monotonic() - start:5.1f} s] {text}")
+    return lambda text: click.echo(f"[{time.monotonic() - start:5.1f} s] {text}", err=to_stderr)
 
 
 @main.command()
@@ -58,23 +64,93 @@ def render(given: Path | None, check: bool) -> None:
     if not check:
         for name in write_files(project, spec):
             click.echo(f"wrote {name}")
+        for line in left_over(project, spec):
+            click.echo(f"left over: {line}")
         return
     stale = stale_files(project, spec)
     for diff in stale.values():
         click.echo(diff, nl=False)
+    left = left_over(project, spec)
+    for line in left:
+        click.echo(f"left over: {line}")
     if stale:
         raise click.ClickException(f"not what the spec says: {', '.join(stale)}; run `tandem render`")
+    if left:
+        raise click.ClickException("files are left over from an earlier spec; remove them")
     click.echo("every generated file is what the spec says")
 
 
 @main.command()
-@click.argument("spec", required=False, type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("spec", required=False, type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", *FORMATS]),
+    default="text",
+    show_default=True,
+    help="text for people; json, github (annotations of GitHub Actions) and sarif for machines.",
+)
+@click.option("--strict", is_flag=True, help="Let warnings fail the check too.")
+@click.option("--live", is_flag=True, help="Also try it: every model in a real Triton, and Ray Serve's own schema.")
 @click.pass_obj
-def validate(given: Path | None, spec: Path | None) -> None:
-    """Check a spec, by default the project's, and show everything that is wrong with it."""
-    path = spec or find_project(given).spec_file
-    load_spec(path)
-    click.echo(f"{path}: fine")
+def validate(given: Path | None, spec: Path | None, form: str, strict: bool, live: bool) -> None:
+    """Check a spec, by default the project's, and show everything that is wrong with it.
+
+    The files of the models are checked too where the spec is a project's own. Exits with 1 where there is an error.
+    `tandem explain CODE` says what a finding means.
+    """
+    from serve_app.model_files import examine_with_files
+
+    path = _from_here(spec or find_project(given).spec_file)
+    report = examine_with_files(path)
+    if live:
+        report = _tried(report, path)
+    if form == "text":
+        colours = False if "NO_COLOR" in os.environ else None
+        click.echo(render_text(report, shutil.get_terminal_size().columns), nl=False, color=colours)
+    else:
+        click.echo(FORMATS[form](report), nl=False)
+    if report.errors or (strict and report.warnings):
+        raise click.exceptions.Exit(1)
+
+
+def _tried(report: Report, path: Path) -> Report:
+    """The report with what a live check adds to it."""
+    from serve_app.live.check import live_faults
+
+    project = project_of(path)
+    if project is None:
+        raise click.UsageError(f"--live needs the models' files: it tries a project's own {SPEC_FILE}, not {path}")
+    if report.spec is None or report.errors:
+        click.echo("not tried live: correct the errors first", err=True)
+        return report
+    _end_on_signals()
+    return report.adding(live_faults(project, report.spec, _progress(to_stderr=True)))
+
+
+def _end_on_signals() -> None:
+    """Let a supervisor's SIGTERM and a lost terminal interrupt like Ctrl-C, so that what was started is ended."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda received, frame: sys.exit(128 + received))
+
+
+def _from_here(path: Path) -> Path:
+    """The path as seen from the current folder, where it is below it."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
+@main.command()
+@click.argument("code", required=False)
+def explain(code: str | None) -> None:
+    """Say what a finding's CODE means; without one, every code, as in docs/findings.md."""
+    from serve_app.reports.page import every_rule, render_page, render_rule
+
+    if code is None:
+        click.echo(render_page(), nl=False)
+    elif rule := every_rule().get(code.upper()):
+        click.echo(render_rule(rule), nl=False)
+    else:
+        raise click.BadParameter(f"no finding has the code {code}; `tandem explain` shows them all", param_hint="CODE")
 
 
 @main.group()
@@ -100,9 +176,7 @@ def up(given: Path | None, profile: Literal["embedded"], sample: bool) -> None:
     """Prepare the weights, render, start Ray, deploy, and wait until requests are answered."""
     from serve_app.cluster.up import up as bring_up
 
-    # An interrupted start ends what it has started; a supervisor's SIGTERM and a lost terminal interrupt like Ctrl-C.
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda received, frame: sys.exit(128 + received))
+    _end_on_signals()
     bring_up(find_project(given), profile, _progress(), sample=sample)
 
 
@@ -126,6 +200,30 @@ def status(given: Path | None) -> None:
 
 
 @main.command()
+@click.option("--dashboard", help="Ray's dashboard; by default that of `tandem up`, or the spec's port here.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.pass_obj
+def drift(given: Path | None, dashboard: str | None, form: str) -> None:
+    """Compare what runs with the spec, and say what a redeploy would do about each difference.
+
+    The token of a cluster that `tandem up` did not start is looked for where Ray looks: in $RAY_AUTH_TOKEN first.
+    Exits with 1 where anything differs.
+    """
+    from serve_app.drift.cluster import find_dashboard
+    from serve_app.drift.drift import find_drift
+    from serve_app.drift.report import render_json, render_text
+
+    project = find_project(given)
+    spec = project.spec()
+    found = find_dashboard(project, spec, dashboard)
+    differences = find_drift(spec, found, _progress(to_stderr=True))
+    rendered = (render_json if form == "json" else render_text)(found.url, differences)
+    click.echo(rendered, nl=False)
+    if differences:
+        raise click.exceptions.Exit(1)
+
+
+@main.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=Path("sample"))
 def sample(folder: Path) -> None:
     """Write a selfie and a specimen document to try `tandem verify` with."""
@@ -133,6 +231,52 @@ def sample(folder: Path) -> None:
 
     for path in write_sample(folder, fetch_photos(click.echo)):
         click.echo(f"wrote {path}")
+
+
+@main.command("import")
+@click.argument("repository", metavar="DIR", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+    help="The spec to write; by default cluster/spec.yaml in the project's folder, - for standard output.",
+)
+@click.option(
+    "--profile",
+    type=click.Choice(["embedded", "gpu"]),
+    help="By default embedded where every model runs in the python backend without a GPU, else gpu.",
+)
+@click.option("--force", is_flag=True, help="Overwrite the output.")
+@click.pass_obj
+def import_(
+    given: Path | None,
+    repository: Path,
+    output: Path | None,
+    profile: Literal["embedded", "gpu"] | None,
+    force: bool,
+) -> None:
+    """Turn a Triton model repository into a spec that renders to equivalent configurations.
+
+    Exits with 1 where not everything could be carried; the spec is written all the same.
+    """
+    from serve_app.importing.conversion import import_repository
+    from serve_app.importing.summary import summary
+
+    project = given or Path()
+    path = output or project / SPEC_FILE
+    to_terminal = str(path) == "-"
+    if path.exists() and not (force or to_terminal):
+        raise click.UsageError(f"{path} exists; name another --output, or overwrite it with --force")
+    name = "the spec" if to_terminal else str(path)
+    imported = import_repository(repository, profile, name)
+    if to_terminal:
+        click.echo(imported.text, nl=False)
+    else:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(imported.text, encoding="utf-8")
+    for line in summary(imported, repository, project, name):
+        click.echo(line, err=True)
+    if not imported.complete:
+        raise click.exceptions.Exit(1)
 
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)

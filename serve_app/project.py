@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from serve_app.render import MODEL_REPOSITORY, SERVE_CONFIG, SPEC_FILE, render
+from serve_app.render import GENERATED, MODEL_REPOSITORY, SERVE_CONFIG, SPEC_FILE, render
 from serve_app.spec import Spec, load_spec
 
 
@@ -53,6 +53,13 @@ def find_project(given: Path | None = None) -> Project:
     )
 
 
+def project_of(spec_file: Path) -> Project | None:
+    """The project whose own spec this file is, by where it lies; None where it is none's."""
+    path = spec_file.resolve()
+    found = Project(path.parents[1]) if len(path.parents) > 1 else None
+    return found if found is not None and found.spec_file == path else None
+
+
 def stale_files(project: Project, spec: Spec) -> dict[str, str]:
     """The diff of each generated file that is not what the spec renders, by its path in the project."""
     diffs = {}
@@ -77,3 +84,27 @@ def write_files(project: Project, spec: Spec) -> list[str]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(rendered[name], encoding="utf-8")
     return stale
+
+
+def left_over(project: Project, spec: Spec) -> list[str]:
+    """What `tandem render` wrote for an earlier spec and nobody asks for now, one sentence each with what to remove."""
+    rendered = render(spec)
+    found = []
+    for folder in sorted(entry for entry in project.repository.glob("*") if entry.is_dir()):
+        name = folder.relative_to(project.root).as_posix()
+        generated = [
+            path.relative_to(project.root).as_posix()
+            for pattern in ("config.pbtxt", "configs/*.pbtxt", "*/*.py")
+            for path in sorted(folder.glob(pattern))
+            if _is_generated(path)
+        ]
+        if generated and folder.name not in {*spec.models, *spec.ensembles}:
+            found.append(f"{name}: of a model that the spec does not have; remove the folder if you need nothing in it")
+            continue
+        found += [f"{path}: the spec asks for it no more; remove it" for path in generated if path not in rendered]
+    return found
+
+
+def _is_generated(path: Path) -> bool:
+    with path.open(encoding="utf-8", errors="replace") as file:
+        return GENERATED in file.read(1000)

@@ -16,6 +16,7 @@ from serve_app.cli import main
 from serve_app.kyc import antifraud
 from serve_app.kyc.decision import Reason
 from serve_app.spec.checks import run_checks
+from serve_app.spec.document import read_document
 from serve_app.spec.schema import Spec
 
 ROOT = Path(__file__).parents[1]
@@ -75,7 +76,8 @@ def test_the_two_commands_are_the_ones_that_ci_runs() -> None:
         assert command in ci
 
 
-YAML = [text for language, text in FENCES if language == "yaml" and "…" not in text]
+VOCABULARY = README.partition("\n## What Triton can schedule\n")[2].partition("\n## ")[0]
+YAML = [text for language, text in FENCES if language == "yaml" and "…" not in text and text not in VOCABULARY]
 
 
 def merged(base: Any, more: Any) -> Any:
@@ -93,6 +95,14 @@ def test_every_piece_of_a_spec_fits_the_projects_own() -> None:
     assert "quality" in spec.pipelines
     # Their code is the reader's to write.
     assert [fault for fault in run_checks(spec) if not fault.rule.code.startswith("C")] == []
+
+
+def test_the_vocabulary_shown_is_the_specs() -> None:
+    """Only its words: the models that it names have no files, and some need another server."""
+    (block,) = re.findall(r"^```yaml\n(.*?)^```$", VOCABULARY, re.DOTALL | re.MULTILINE)
+    spec = Spec.model_validate(merged(SPEC, read_document(block).data))
+    assert {"own_priorities", "running_sum"} <= set(spec.models)
+    assert list(spec.ensembles) == ["both"]
 
 
 @pytest.mark.parametrize("route", sorted(entry["route"] for entry in SPEC["pipelines"].values()))

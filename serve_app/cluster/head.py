@@ -150,6 +150,8 @@ def start_head(project: Project, spec: Spec, is_ready: Callable[[Head], bool], t
         MARK: mark,
         "TANDEM_PROJECT": str(project.root),
         "TMPDIR": str(folder / _TMP),
+        # Jobs of the cluster run `python`, which has to be this one.
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]),
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN": token,
         # The C library would keep the memory of decoded pictures for each thread, gigabytes in all.

@@ -35,7 +35,7 @@ def _platform() -> Iterator[str]:
 def _memory(spec: Spec, profile: ProfileName) -> Iterator[str]:
     parts = [spec.ingress, *(stage.replicas for stage in spec.stages.values() if stage.replicas)]
     needed = spec.profiles[profile].triton.memory + RAY_MEMORY + spec.ray.object_store
-    needed += sum(part.memory for part in parts)
+    needed += sum(part.memory * part.at_first for part in parts)
     available = available_memory()
     if available < needed:
         yield (
@@ -71,9 +71,12 @@ def _ports(spec: Spec) -> Iterator[str]:
         ("127.0.0.1", spec.ray.port, "ray.port"),
         ("127.0.0.1", spec.ray.dashboard_port, "ray.dashboard_port"),
     ]
+    if spec.service.grpc is not None:
+        wanted.append((spec.service.host, spec.service.grpc.port, "service.grpc.port"))
     for host, port, key in wanted:
         try:
-            socket.create_server((host, port)).close()
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            socket.create_server((host, port), family=family).close()
         except OSError as error:
             reason = os.strerror(error.errno or 0)
             yield f"port {port} on {host} cannot be had ({reason}); end its user, or change {key} in the spec."

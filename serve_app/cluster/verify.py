@@ -18,7 +18,7 @@ def request_verification(url: str, selfie: bytes, document: bytes, frames: Seque
     files = [("selfie", ("selfie", selfie)), ("document", ("document", document))]
     files += [("frames", (f"frame{index}", frame)) for index, frame in enumerate(frames)]
     try:
-        response = httpx.post(f"{url}/v1/verify", files=files, timeout=_TIMEOUT_S)
+        response = httpx.post(f"{url}/v1/verify", files=files, timeout=_TIMEOUT_S, verify=not _is_this_machine(url))
     except httpx.TransportError as error:
         raise ClusterError(f"no service at {url} ({error}); start it with `tandem up`") from None
     try:
@@ -29,6 +29,11 @@ def request_verification(url: str, selfie: bytes, document: bytes, frames: Seque
         where = f" ({answer['field']})" if "field" in answer else ""
         raise ClusterError(f"{answer.get('code')}{where}: {answer.get('detail')}")
     return answer
+
+
+def _is_this_machine(url: str) -> bool:
+    """Whether what is sent stays here, so that it does not matter that the certificate names another host."""
+    return httpx.URL(url).host in ("127.0.0.1", "::1", "localhost")
 
 
 def show_verification(answer: Mapping[str, Any]) -> str:

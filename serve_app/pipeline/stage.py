@@ -14,7 +14,7 @@ from serve_app.model import Model
 from serve_app.problem import Problem
 from serve_app.project import Project
 from serve_app.spec import ProfileName, Spec
-from serve_app.spec.code import load_code, settings_of
+from serve_app.spec.code import checked_user_config, load_code, settings_of
 from serve_app.spec.pipeline import Stage
 from serve_app.triton.client import Connection, models_for
 from serve_app.triton.deployment import locator
@@ -59,6 +59,13 @@ class StageReplica:
         self._stage = build_stage(
             stage, models_for(spec, profile, list(stage.models), self._connection, project.repository)
         )
+
+    async def reconfigure(self, user_config: dict[str, Any]) -> None:
+        """Called by Ray Serve before the first request and when the spec's `user_config` changes, amid requests.
+
+        ValidationError where the stage's class refuses it.
+        """
+        await self._stage.reconfigure(checked_user_config(type(self._stage), user_config))
 
     async def call(self, method: str, arguments: dict[str, Any], context: RequestContext) -> Outcome:
         return await call_stage(self._stage, method, arguments, context)

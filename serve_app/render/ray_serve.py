@@ -1,86 +1,122 @@
-"""serve_config.yaml: Ray Serve's configuration of the embedded profile."""
+"""serve_config.yaml: Ray Serve's configuration of the primary profile.
+
+Nothing is in it that the spec does not say, except what Tandem needs: Ray's own defaults stay Ray's.
+"""
 
 from __future__ import annotations
 
+import copy
+import warnings
 from typing import Any
 
 import yaml
 from ray.serve.schema import ServeDeploySchema
 
+from serve_app.render.deployments import deployment, given, logging_config, policy, seconds, triton_deployment
 from serve_app.spec import Spec, digest
-from serve_app.spec.ray import Replicas
-from serve_app.triton.server import GUARD_GRACE
+from serve_app.spec.ray import RuntimeEnvironment
 
 IMPORT_PATH = "serve_app.app:build"
 TRITON = "Triton"
 INGRESS = "Ingress"
 
+_PROXIES = {"every_node": "EveryNode", "head_only": "HeadOnly"}
+
 
 def serve_config(spec: Spec) -> dict[str, Any]:
     """The configuration as plain data, valid by Ray Serve's own schema."""
-    deployments = [
-        _triton(spec),
-        *(_deployment(name, stage.replicas, spec) for name, stage in spec.stages.items() if stage.replicas is not None),
-        _deployment(INGRESS, spec.ingress, spec),
-    ]
-    config = {
-        "proxy_location": "EveryNode",
-        "http_options": {
-            "host": spec.service.host,
-            "port": spec.service.port,
-            "request_timeout_s": spec.service.proxy_timeout.total_seconds(),
-        },
-        "applications": [
-            {
-                "name": spec.application,
-                "route_prefix": "/",
-                "import_path": IMPORT_PATH,
-                # The digest makes any change of the spec a change of the application, which Ray Serve then rolls out.
-                "args": {"profile": spec.primary_profile, "spec": digest(spec)},
-                "deployments": deployments,
-            }
-        ],
-    }
-    ServeDeploySchema.model_validate(config)
+    config = unchecked_serve_config(spec)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what Ray warns of has rules of its own
+        ServeDeploySchema.model_validate(copy.deepcopy(config))  # the schema changes what it is given
     return config
 
 
-def _triton(spec: Spec) -> dict[str, Any]:
-    triton = spec.profiles[spec.primary_profile].triton
-    askers = [spec.ingress, *(stage.replicas for stage in spec.stages.values() if stage.replicas)]
+def unchecked_serve_config(spec: Spec) -> dict[str, Any]:
+    """The configuration as plain data."""
+    ray = spec.ray
+    environment = ray.controller_environment
     return {
-        "name": TRITON,
-        "num_replicas": triton.replicas,
-        # No inference goes through Ray, only a question by each replica at a time where the server is.
-        "max_ongoing_requests": sum(replicas.autoscaling.max_replicas for replicas in askers),
-        "health_check_period_s": triton.health_check_period.total_seconds(),
-        "health_check_timeout_s": triton.health_check_timeout.total_seconds(),
-        # Ray ends all deployments at once; stages need Triton until the last request in work is answered.
-        "graceful_shutdown_wait_loop_s": spec.longest_sla.total_seconds(),
-        "graceful_shutdown_timeout_s": spec.longest_sla.total_seconds()
-        + triton.exit_timeout.total_seconds()
-        + GUARD_GRACE,
-        "ray_actor_options": {"num_cpus": triton.cpus, "num_gpus": triton.gpus, "memory": triton.memory},
+        "proxy_location": _PROXIES[ray.proxies],
+        "http_options": _http_options(spec),
+        **given(
+            grpc_options=_grpc_options(spec),
+            controller_options={"runtime_env": {"env_vars": environment}} if environment else None,
+            logging_config=logging_config(ray.logging),
+            tracing_config=_tracing_config(spec),
+            target_capacity=ray.target_capacity,
+        ),
+        "applications": [_application(spec)],
     }
 
 
-def _deployment(name: str, replicas: Replicas, spec: Spec) -> dict[str, Any]:
-    scaling = replicas.autoscaling
+def _application(spec: Spec) -> dict[str, Any]:
+    ray = spec.ray
+    stages = [(name, stage.replicas) for name, stage in spec.stages.items() if stage.replicas is not None]
     return {
-        "name": name,
-        "max_ongoing_requests": replicas.max_ongoing_requests,
-        "max_queued_requests": replicas.max_queued_requests,
-        "backpressure_config": {"status_code": 429, "retry_after_s": spec.service.retry_after.total_seconds()},
-        "graceful_shutdown_timeout_s": spec.longest_sla.total_seconds(),
-        "autoscaling_config": {
-            "min_replicas": scaling.min_replicas,
-            "max_replicas": scaling.max_replicas,
-            "target_ongoing_requests": scaling.target_ongoing_requests,
-            "upscale_delay_s": scaling.upscale_delay.total_seconds(),
-            "downscale_delay_s": scaling.downscale_delay.total_seconds(),
-        },
-        "ray_actor_options": {"num_cpus": replicas.cpus, "num_gpus": 0, "memory": replicas.memory},
+        "name": spec.application,
+        "route_prefix": "/",
+        "import_path": IMPORT_PATH,
+        **given(
+            runtime_env=_runtime_env(ray.runtime_environment),
+            autoscaling_policy=policy(ray.autoscaling_policy),
+            external_scaler_enabled=ray.external_scaler or None,
+        ),
+        # The digest changes with all that replicas are built from, so that Ray Serve builds them anew then.
+        "args": {"profile": spec.primary_profile, "spec": digest(spec)},
+        "deployments": [
+            triton_deployment(TRITON, spec),
+            *(deployment(name, replicas, spec) for name, replicas in stages),
+            deployment(INGRESS, spec.ingress, spec),
+        ],
     }
+
+
+def _http_options(spec: Spec) -> dict[str, Any]:
+    http = spec.service.http
+    return {
+        "host": spec.service.host,
+        "port": spec.service.port,
+        "request_timeout_s": seconds(spec.service.proxy_timeout),
+        **given(
+            root_path=http.root_path,
+            keep_alive_timeout_s=None if http.keep_alive is None else int(http.keep_alive.total_seconds()),
+            ssl_certfile=http.tls and http.tls.certificate,
+            ssl_keyfile=http.tls and http.tls.key,
+        ),
+    }
+
+
+def _grpc_options(spec: Spec) -> dict[str, Any] | None:
+    grpc = spec.service.grpc
+    if grpc is None:
+        return None
+    return {
+        "port": grpc.port,
+        "grpc_servicer_functions": grpc.servicers,
+        **given(request_timeout_s=seconds(grpc.timeout), enable_reflection=grpc.reflection),
+    }
+
+
+def _tracing_config(spec: Spec) -> dict[str, Any] | None:
+    tracing = spec.ray.tracing
+    if tracing is None:
+        return None
+    ratio = None if tracing.sampling is None else tracing.sampling / 100
+    return {"enabled": True, **given(exporter_import_path=tracing.exporter, sampling_ratio=ratio)}
+
+
+def _runtime_env(environment: RuntimeEnvironment) -> dict[str, Any] | None:
+    return (
+        given(
+            env_vars=environment.environment or None,
+            working_dir=environment.working_dir,
+            py_modules=environment.py_modules or None,
+            pip=environment.pip or None,
+            image_uri=environment.image,
+        )
+        or None
+    )
 
 
 def render_serve_config(spec: Spec, header: str) -> str:

@@ -10,27 +10,36 @@ from tritonclient.grpc import model_config_pb2 as pb
 
 from serve_app.render.batching import dynamic_batching, sequence_batching
 from serve_app.render.data_types import data_type
-from serve_app.spec.model import CudaShape, Ensemble, Input, Instances, Model, Optimization, Output, Versions, Warmup
+from serve_app.spec.model import (
+    THREADS_PARAMETER,
+    USUAL_FILES,
+    CudaShape,
+    Ensemble,
+    Input,
+    Instances,
+    Model,
+    Optimization,
+    Output,
+    Versions,
+    Warmup,
+)
 from serve_app.spec.part import Unknown
 from serve_app.spec.resolved import Resolved
 from serve_app.spec.schema import ProfileName, Spec
-
-ONNX_FILE = "model.onnx"
-PYTHON_FILE = "model.py"
-THREADS_PARAMETER = "intra_op_threads"
-# The rest of ModelConfig has a better word in the spec, or is another model's business.
-RARE_FIELDS = ("runtime", "cc_model_filenames", "model_operations", "model_repository_agents")
 
 
 def model_config(spec: Spec, name: str, profile: ProfileName) -> pb.ModelConfig:
     """The configuration of one model or ensemble in one profile, as Triton's own message.
 
-    ParseError of protobuf's json_format where the entry's `triton` is no part of one.
+    Unknown where the entry's `triton` is no part of one.
     """
     served = spec.served(name)
     config = _ensemble(name, served) if isinstance(served, Ensemble) else _model(Resolved(spec, name, profile))
     _common(config, served)
-    json_format.ParseDict(served.triton, config)
+    try:
+        json_format.ParseDict(served.triton, config)
+    except json_format.ParseError:
+        raise Unknown from None
     return config
 
 
@@ -81,22 +90,23 @@ def _model(found: Resolved) -> pb.ModelConfig:
     )
     if found.batching is not None:
         config.dynamic_batching.CopyFrom(dynamic_batching(found))
-    elif model.sequence is not None:
-        config.sequence_batching.CopyFrom(sequence_batching(model.sequence))
+    elif found.sequence is not None:
+        config.sequence_batching.CopyFrom(sequence_batching(found.sequence))
     if model.optimization is not None and not found.has_tandems_code:
         config.optimization.CopyFrom(_optimization(model.optimization))
+        if not config.optimization.ByteSize():
+            config.ClearField("optimization")
     if found.threads is not None:
         config.parameters[THREADS_PARAMETER].string_value = str(found.threads)
     return config
 
 
 def _filename(found: Resolved) -> str:
-    """The file in the version folder; empty leaves it to the backend."""
-    given = found.override.file or found.model.file
-    if given is not None:
-        return given
-    usual = {"python": PYTHON_FILE, "onnxruntime": ONNX_FILE}
-    return usual.get(found.backend, "") if found.is_onnx or found.backend == "python" else ""
+    """The file in the version folder; empty where only the backend knows what it is usually called."""
+    given = found.model.file if found.override.file is None else found.override.file
+    if given is None and "platform" not in found.model.triton:
+        return USUAL_FILES.get(found.backend, "")
+    return given or ""
 
 
 def _ensemble(name: str, ensemble: Ensemble) -> pb.ModelConfig:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from serve_app.spec.part import NonNegative, Part, Positive, Shorthand
+from serve_app.spec.part import NonNegative, Part, Positive, Shorthand, Whole
 from serve_app.spec.tensors import Dtype, TensorField
 from serve_app.spec.units import Duration
 
@@ -42,7 +42,7 @@ class Batching(Part):
     queue_delay: Duration | None = Field(
         default=None, description="how long a request waits for company; by default 30 % of the latency budget"
     )
-    preferred_sizes: list[int] = Field(default_factory=list, description="batch sizes that are run without waiting")
+    preferred_sizes: list[Whole] = Field(default_factory=list, description="batch sizes that are run without waiting")
     preserve_ordering: bool = Field(default=False, description="answer in the order of arrival")
     priorities: Annotated[Priorities, Shorthand("use")] = Priorities(use="tiers")
     queue: QueuePolicy = QueuePolicy()
@@ -65,15 +65,18 @@ class OldestSequences(Part):
     """Requests of several sequences are batched dynamically, the oldest sequence first."""
 
     max_candidates: Positive = Field(description="sequences that each instance works on at a time")
-    preferred_sizes: list[int] = Field(default_factory=list)
+    preferred_sizes: list[Whole] = Field(default_factory=list)
     queue_delay: Duration | None = None
     preserve_ordering: bool = False
+
+
+TensorName = Annotated[str, Field(min_length=1)]
 
 
 class Control(Part):
     """A tensor by which Triton tells the model what a request is in its sequence."""
 
-    input: str
+    input: TensorName
     signals: Literal["start", "ready", "end", "corrid"]
     type: Dtype = Field(description="int32, float32 or bool for a flag; the type of the id for corrid")
     off: float | None = Field(default=None, description="value of the flag when it is not so")
@@ -81,7 +84,7 @@ class Control(Part):
 
 
 class InitialState(Part):
-    name: str
+    name: TensorName
     tensor: TensorField
     file: str | None = Field(default=None, description="in the model's initial_state folder; zeros where none is given")
 
@@ -89,8 +92,8 @@ class InitialState(Part):
 class State(Part):
     """What Triton keeps for a sequence from one of its requests to the next."""
 
-    input: str
-    output: str
+    input: TensorName
+    output: TensorName
     tensor: TensorField
     initial: list[InitialState] = Field(default_factory=list)
     same_buffer: bool = False

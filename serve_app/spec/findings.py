@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -37,15 +38,21 @@ class Fault:
     consequence: str
     remedy: str
 
+    @property
+    def message(self) -> str:
+        """What is wrong, what comes of it, and what to write."""
+        return f"{self.what}: {self.consequence}; {self.remedy}"
+
 
 Faults = Iterator[Fault]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A fault with its line in the file."""
+    """A fault with its line and column in the file, both from 1."""
 
     line: int
+    column: int
     fault: Fault
 
     @property
@@ -62,8 +69,7 @@ class Finding:
 
     @property
     def message(self) -> str:
-        """What is wrong, what comes of it, and what to write."""
-        return f"{self.fault.what}: {self.fault.consequence}; {self.fault.remedy}"
+        return self.fault.message
 
     def show(self, file: str) -> str:
         return f"{file}:{self.line}: {self.severity} {self.code} at {self.place}: {self.message}"
@@ -100,8 +106,9 @@ class SpecError(Exception):
 
 def in_order(findings: Sequence[Finding]) -> list[Finding]:
     """Each once, as they come in the file."""
-    return sorted(dict.fromkeys(findings), key=lambda finding: (finding.line, finding.code, finding.place))
+    return sorted(dict.fromkeys(findings), key=lambda each: (each.line, each.column, each.code, each.place))
 
 
 def show_place(place: Place) -> str:
-    return ".".join(map(str, place)) or "the spec"
+    """The way to the value, as `models.arcface.inputs`; a key that is no word is quoted."""
+    return ".".join(repr(step) if re.search(r"^$|[^\S ]", str(step)) else str(step) for step in place) or "the spec"

@@ -4,17 +4,33 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from serve_app.spec.batching import Batching, Sequence
-from serve_app.spec.part import CodePath, Form, NonNegative, Part, Positive, Sha256, Shorthand
+from serve_app.spec.part import CodePath, Form, NonNegative, OneAlone, Part, Positive, Sha256, Shorthand, Whole
 from serve_app.spec.tensors import Dtype, TensorField
 from serve_app.spec.units import Duration, Size
 
 AS_IS = "serve_app.weights.prepared:as_is"
 ONNX = "onnx"
 PYTHON = "python"
+ONNX_FILE = "model.onnx"
+PYTHON_FILE = "model.py"
+# What backends load from a version folder where the configuration names no file.
+USUAL_FILES = {
+    PYTHON: PYTHON_FILE,
+    "onnxruntime": ONNX_FILE,
+    "tensorrt": "model.plan",
+    "pytorch": "model.pt",
+    "openvino": "model.xml",
+}
+# Tandem's own ONNX code reads its threads from this one of the model's parameters.
+THREADS_PARAMETER = "intra_op_threads"
+# The rest of ModelConfig has a better word in the spec, or is another model's business. A backend implies its platform,
+# save where it has several and the model's file does not say which.
+RARE_FIELDS = ("platform", "runtime", "cc_model_filenames", "model_operations", "model_repository_agents")
 
+VersionNumber = Annotated[int, Field(ge=1, le=2**63 - 1)]
 BackendName = Annotated[str, Form(r"[A-Za-z0-9][A-Za-z0-9_-]*", "a backend's name, as onnxruntime")]
 
 
@@ -36,7 +52,7 @@ class Input(Part):
 
     tensor: TensorField
     format: Literal["NHWC", "NCHW"] | None = None
-    reshape: list[int] | None = Field(default=None, description="dimensions that the model gets instead")
+    reshape: list[Whole] | None = Field(default=None, description="dimensions that the model gets instead")
     ragged: bool = Field(default=False, description="requests of different dimensions may share a batch")
     optional: bool = False
     shape_tensor: bool = False
@@ -48,7 +64,7 @@ class Input(Part):
 
 class Output(Part):
     tensor: TensorField
-    reshape: list[int] | None = Field(default=None, description="dimensions that the model gives instead")
+    reshape: list[Whole] | None = Field(default=None, description="dimensions that the model gives instead")
     labels: str | None = Field(default=None, description="name of the label file in the model's folder")
     shape_tensor: bool = False
     non_linear: bool = False
@@ -97,7 +113,7 @@ class RateLimiter(Part):
 class Instances(Part):
     """A group of instances of a model, each running one batch at a time."""
 
-    count: int = 1
+    count: Whole = 1
     kind: Literal["auto", "cpu", "gpu", "model"] | None = Field(
         default=None, description="by default gpu for a native model in a profile with GPUs, else cpu"
     )
@@ -110,12 +126,7 @@ class Instances(Part):
     nvdla: list[NonNegative] = Field(default_factory=list, description="NVDLA cores, as secondary devices")
 
 
-def _groups(value: Any) -> Any:
-    """`2` is two instances, a mapping one group."""
-    return value if value is None or type(value) is list else [value]
-
-
-InstanceGroups = Annotated[list[Annotated[Instances, Shorthand("count")]], BeforeValidator(_groups)]
+InstanceGroups = Annotated[list[Annotated[Instances, Shorthand("count")]], OneAlone()]
 
 
 class WarmupInput(Part):
@@ -140,7 +151,7 @@ class Accelerator(Part):
 
 class CudaShape(Part):
     batch: NonNegative
-    inputs: dict[str, list[int]] = Field(default_factory=dict)
+    inputs: dict[str, list[Whole]] = Field(default_factory=dict)
 
 
 class CudaGraph(CudaShape):
@@ -157,7 +168,7 @@ class Cuda(Part):
 class Optimization(Part):
     """What native backends do to a model when they load it. Tandem's own ONNX code ignores it."""
 
-    graph_level: int | None = None
+    graph_level: Annotated[int, Field(ge=-(2**31), le=2**31 - 1)] | None = None
     priority: Literal["default", "max", "min"] = "default"
     cuda: Cuda | None = None
     gpu_accelerators: list[Annotated[Accelerator, Shorthand("name")]] = Field(default_factory=list)
@@ -179,7 +190,7 @@ class Versions(Part):
 
     all: bool = False
     latest: NonNegative | None = None
-    only: list[Positive] | None = None
+    only: list[VersionNumber] | None = None
 
 
 class Override(Part):
@@ -189,7 +200,7 @@ class Override(Part):
     file: str | None = None
     max_batch: NonNegative | None = None
     queue_delay: Duration | None = None
-    preferred_sizes: list[int] | None = None
+    preferred_sizes: list[Whole] | None = None
     instances: InstanceGroups | None = None
     threads: Positive | None = None
 
@@ -202,6 +213,7 @@ class _Served(Part):
     max_batch: NonNegative = Field(description="items that run at once; 0: the tensors have no batch dimension")
     cache: bool = Field(default=False, description="answer a request that came before from Triton's response cache")
     decoupled: bool = Field(default=False, description="a request may have no answer or several")
+    exposed: bool = Field(default=False, description="whether clients may call it over /v2 and gRPC")
     versions: Versions = Versions(only=[1])
     parameters: dict[str, str] = Field(default_factory=dict, description="for the model's backend")
     metric_tags: dict[str, str] = Field(default_factory=dict)
@@ -240,7 +252,7 @@ class EnsembleStep(Part):
     """A model of the ensemble, and which tensors of the ensemble it takes and gives."""
 
     model: str
-    version: int = Field(default=-1, description="-1 is the latest")
+    version: Whole = Field(default=-1, description="-1 is the latest")
     namespace: str | None = None
     takes: dict[str, str] = Field(description="input of the model → tensor of the ensemble")
     gives: dict[str, str] = Field(description="output of the model → tensor of the ensemble")

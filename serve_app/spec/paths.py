@@ -1,8 +1,9 @@
-"""The paths a request takes through a pipeline and its ensembles, and the time each model has on them."""
+"""The way a request takes through a pipeline and its ensembles, and the time each model has on it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 
 from serve_app.spec.model import Ensemble
@@ -10,83 +11,135 @@ from serve_app.spec.part import Unknown
 from serve_app.spec.pipeline import Pipeline
 from serve_app.spec.schema import Spec
 
-
-def paths(pipeline: Pipeline) -> Iterator[tuple[str, ...]]:
-    """Every chain of steps from one that needs no other to the last. Unknown where a step takes from a later one."""
-    order = {name: index for index, name in enumerate(pipeline.steps)}
-
-    def back(step: str) -> Iterator[tuple[str, ...]]:
-        before = [name for name in pipeline.steps[step].takes.values() if name in order]
-        if any(order[name] >= order[step] for name in before):
-            raise Unknown
-        if not before:
-            yield (step,)
-        for name in dict.fromkeys(before):
-            for path in back(name):
-                yield (*path, step)
-
-    yield from back(list(pipeline.steps)[-1])
+Chain = tuple[timedelta, tuple[str, ...]]
+Weight = Callable[[str], timedelta]
 
 
-def models_on(spec: Spec, pipeline: Pipeline, path: Sequence[str]) -> list[str]:
-    """The models and ensembles that the stages on a path use, in order. Unknown where there is no such stage."""
-    found: list[str] = []
-    for step in path:
-        stage = spec.stages.get(pipeline.steps[step].stage)
-        if stage is None:
-            raise Unknown
-        found.extend(stage.models)
-    return found
+def longest_path(spec: Spec, pipeline: Pipeline, through: str | None = None) -> Chain | None:
+    """The chain of steps to the last one whose models' latency budgets add up to most, and that time.
 
-
-def chains(spec: Spec, name: str, within: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Every chain of models that a request to `name` runs through: itself, or the steps of the ensemble it is.
-
-    Unknown where an ensemble's steps, or ensembles, go in a circle.
+    With `through`, of the chains only in which a stage uses that model, itself or in an ensemble; None where there is
+    none. Unknown where a step takes from a later one, or a name leads nowhere.
     """
-    served = spec.served(name)
-    if not isinstance(served, Ensemble):
-        yield (name,)
-        return
-    if name in within:
-        raise Unknown
-
-    def back(index: int, after: tuple[int, ...]) -> Iterator[tuple[str, ...]]:
-        if index in after:
+    order = {name: index for index, name in enumerate(pipeline.steps)}
+    any_way: dict[str, Chain] = {}
+    marked: dict[str, Chain] = {}
+    for name, step in pipeline.steps.items():
+        before = [source for source in step.takes.values() if source in order]
+        if any(order[source] >= order[name] for source in before):
             raise Unknown
-        step = served.steps[index]
-        needed = set(step.takes.values())
-        before = [number for number, other in enumerate(served.steps) if needed & set(other.gives.values())]
-        for own in chains(spec, step.model, (*within, name)):
-            if not before:
-                yield own
-            for number in before:
-                for path in back(number, (*after, index)):
-                    yield (*path, *own)
+        models = models_of(spec, pipeline, name)
+        own = budget(spec, models)
+        any_way[name] = _after([any_way[source] for source in before], own, name)
+        if through is not None and any(through in reached(spec, model) for model in models):
+            marked[name] = any_way[name]
+        elif ways := [marked[source] for source in before if source in marked]:
+            marked[name] = _after(ways, own, name)
+    last = list(pipeline.steps)[-1]
+    return any_way[last] if through is None else marked.get(last)
 
-    for index in range(len(served.steps)):
-        yield from back(index, ())
+
+def _after(chains: Sequence[Chain], own: timedelta, name: str) -> Chain:
+    """The longest of the chains, and `name` after it."""
+    time, names = max(chains, default=(timedelta(), ()))
+    return _sum(time, own), (*names, name)
+
+
+def models_of(spec: Spec, pipeline: Pipeline, step: str) -> list[str]:
+    """The models and ensembles that a step's stage uses. Unknown where there is no such stage."""
+    stage = spec.stages.get(pipeline.steps[step].stage)
+    if stage is None:
+        raise Unknown
+    return list(stage.models)
+
+
+def _inside_out(spec: Spec, name: str) -> list[str]:
+    """`name` and all models and ensembles in it, each once and after those that it is made of.
+
+    Unknown where a name leads nowhere or ensembles go in a circle.
+    """
+    found: dict[str, None] = {}
+    within: set[str] = set()
+    left = [name]
+    while left:
+        each = left[-1]
+        served = spec.served(each)
+        if each in found or each in within or not isinstance(served, Ensemble):
+            within.discard(each)
+            found.setdefault(left.pop())
+            continue
+        within.add(each)
+        missing = [part for part in dict.fromkeys(step.model for step in served.steps) if part not in found]
+        if within.intersection(missing):
+            raise Unknown
+        left.extend(reversed(missing))
+    return list(found)
 
 
 def reached(spec: Spec, name: str) -> list[str]:
-    """The models that a request to the model or ensemble `name` runs in, each once; BLS is not counted."""
-    return list(dict.fromkeys(model for chain in chains(spec, name) for model in chain))
+    """The models that a request to the model or ensemble `name` runs in, each once; BLS is not counted.
+
+    Unknown where a name leads nowhere or ensembles go in a circle.
+    """
+    return [each for each in _inside_out(spec, name) if not isinstance(spec.served(each), Ensemble)]
+
+
+def longest_chain(spec: Spec, name: str, weight: Weight) -> Chain:
+    """The models that a request to `name` runs through one after the other, by the heaviest way, and their weight.
+
+    A model that comes several times is named once. A model is such a chain by itself. Unknown where an ensemble's
+    steps, or ensembles, go in a circle.
+    """
+    chains: dict[str, Chain] = {}
+    for each in _inside_out(spec, name):
+        served = spec.served(each)
+        chains[each] = _through(served, chains) if isinstance(served, Ensemble) else (weight(each), (each,))
+    return chains[name]
+
+
+def _through(ensemble: Ensemble, chains: Mapping[str, Chain]) -> Chain:
+    """The longest chain of an ensemble's steps, given those of the models in them."""
+    takers: dict[str, set[int]] = {}
+    for index, step in enumerate(ensemble.steps):
+        for tensor in step.takes.values():
+            takers.setdefault(tensor, set()).add(index)
+    after = [{taker for tensor in step.gives.values() for taker in takers.get(tensor, ())} for step in ensemble.steps]
+    waits = Counter(taker for them in after for taker in them)
+    sources: dict[int, Chain] = {}
+    ends: list[Chain] = []
+    ready = [index for index in range(len(after)) if not waits[index]]
+    while ready:
+        index = ready.pop()
+        before, own = sources.get(index, (timedelta(), ())), chains[ensemble.steps[index].model]
+        ends.append((_sum(before[0], own[0]), tuple(dict.fromkeys((*before[1], *own[1])))))
+        for taker in after[index]:
+            sources[taker] = max(ends[-1], sources.get(taker, ends[-1]))
+            waits[taker] -= 1
+            if not waits[taker]:
+                ready.append(taker)
+    if len(ends) < len(after):
+        raise Unknown
+    return max(ends)
+
+
+def _sum(*times: timedelta) -> timedelta:
+    """Ensembles of ensembles multiply; more than can be told is as good as for ever."""
+    try:
+        return sum(times, timedelta())
+    except OverflowError:
+        return timedelta.max
 
 
 def budget(spec: Spec, names: Sequence[str]) -> timedelta:
     """The latency budgets of models and ensembles, one after the other. Unknown where a model has none."""
-    return sum((_budget(spec, name) for name in names), timedelta())
 
+    def own(model: str) -> timedelta:
+        given = spec.models[model].latency_budget
+        if given is None:
+            raise Unknown
+        return given
 
-def _budget(spec: Spec, name: str) -> timedelta:
-    return max(sum((_own(spec, model) for model in chain), timedelta()) for chain in chains(spec, name))
-
-
-def _own(spec: Spec, model: str) -> timedelta:
-    given = spec.models[model].latency_budget
-    if given is None:
-        raise Unknown
-    return given
+    return _sum(*(longest_chain(spec, name, own)[0] for name in names))
 
 
 def queue_timeout(spec: Spec, model: str) -> timedelta:
@@ -96,11 +149,6 @@ def queue_timeout(spec: Spec, model: str) -> timedelta:
     needs; of several pipelines, the most that any of them allows. A model that no pipeline uses gets the service's SLA
     less its own budget.
     """
-    slack = []
-    for name, pipeline in spec.pipelines.items():
-        used = [models_on(spec, pipeline, path) for path in paths(pipeline)]
-        through = [budget(spec, names) for names in used if any(model in reached(spec, name) for name in names)]
-        if through:
-            slack.append(spec.sla(name) - max(through))
-    own = spec.models[model].latency_budget or timedelta()
-    return max(slack, default=spec.service.sla - own)
+    through = {name: longest_path(spec, pipeline, model) for name, pipeline in spec.pipelines.items()}
+    slack = [spec.sla(name) - path[0] for name, path in through.items() if path is not None]
+    return max(slack, default=spec.service.sla - (spec.models[model].latency_budget or timedelta()))

@@ -6,32 +6,41 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, WithJsonSchema
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
 
-from serve_app.spec.part import CodePath, Form, Part, Positive, invalid
-from serve_app.spec.ray import Replicas
+from serve_app.spec.part import UNKNOWN, CodePath, Form, Identifier, MayBeUnknown, Part, Positive, invalid, shown
+from serve_app.spec.replicas import StageReplicas
 from serve_app.spec.units import Duration
 
 
 def _one_item_each(value: Any) -> Any:
     """`[a, b]` is short for `{a: 1, b: 1}`."""
-    if type(value) is list and all(type(name) is str for name in value):
-        return dict.fromkeys(value, 1)
-    return value
+    if type(value) is not list:
+        return value
+    known = [name for name in value if name is not UNKNOWN]
+    for name in known:
+        if type(name) is not str:
+            raise invalid("kind", f"{shown(name)} is not the name of a model; write a list of names")
+        if known.count(name) > 1:
+            raise invalid("twice", f"{name} is there twice; write it once, with its items as {{{name}: 2}}")
+    return dict.fromkeys(known, 1) if len(known) == len(value) else UNKNOWN
 
 
-ModelUse = Annotated[
-    dict[str, Positive],
-    BeforeValidator(_one_item_each),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "array", "items": {"type": "string"}},
-                {"type": "object", "additionalProperties": {"type": "integer", "minimum": 1}},
-            ]
-        }
-    ),
-]
+@dataclass(frozen=True)
+class _NamesAlone:
+    """Metadata of a mapping from names to numbers that may be written as a list of its names, for 1 each."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(_one_item_each, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        names = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+        return {"anyOf": [names, handler(schema)]}
+
+
+ModelUse = Annotated[dict[str, Annotated[Positive, MayBeUnknown()]], _NamesAlone()]
 
 
 class Stage(Part):
@@ -41,7 +50,7 @@ class Stage(Part):
         description="the models it calls, as a list, or with the items that one request brings to each at the most",
     )
     runs_in: Literal["ingress"] | None = Field(default=None, description="ingress: no process of its own")
-    replicas: Replicas | None = None
+    replicas: StageReplicas | None = None
     settings: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -54,19 +63,17 @@ class Images:
     most: int
 
 
-_IMAGES = r"image(?:\[(\d{1,3})\.\.(\d{1,3})\])?"
+_IMAGES = r"image(?:\[([0-9]{1,3})\.\.([0-9]{1,3})\])?"
 
 
 def parse_images(text: object) -> Images:
+    """`image[0..8]` → Images. ValueError says how to write it; whether the counts allow anything, a check finds."""
     match = re.fullmatch(_IMAGES, text) if isinstance(text, str) else None
     if match is None:
-        raise invalid("images", f"{text!r} is not an input; write image, or image[0..8] for a list of up to eight")
+        raise invalid("images", f"{shown(text)} is not an input; write image, or image[0..8] for a list of up to eight")
     if match[1] is None:
         return Images(many=False, fewest=1, most=1)
-    fewest, most = int(match[1]), int(match[2])
-    if fewest > most or most < 1:
-        raise invalid("images", f"{text!r} allows nothing; write the smaller count first, as image[0..8]")
-    return Images(many=True, fewest=fewest, most=most)
+    return Images(many=True, fewest=int(match[1]), most=int(match[2]))
 
 
 ImagesField = Annotated[
@@ -89,5 +96,5 @@ class Pipeline(Part):
     route: Annotated[str, Form(r"(/[a-z0-9_-]+)+", "a path of lower-case words, as /v1/verify")]
     summary: str = Field(description="one line for the API's documentation")
     sla: Duration | None = None
-    inputs: dict[str, ImagesField] = Field(min_length=1)
-    steps: dict[str, Step] = Field(min_length=1, description="the last one's result is the answer")
+    inputs: dict[Identifier, Annotated[ImagesField, MayBeUnknown()]] = Field(min_length=1)
+    steps: dict[Identifier, Step] = Field(min_length=1, description="the last one's result is the answer")

@@ -8,7 +8,8 @@ from pydantic import Field
 
 from serve_app.spec.model import Resource
 from serve_app.spec.part import Part, Positive, Sha256, Shorthand, Version
-from serve_app.spec.units import Duration, Size
+from serve_app.spec.replicas import Logging, Node, RollingUpdate
+from serve_app.spec.units import Size, SomeTime
 
 
 class Triton(Part):
@@ -30,11 +31,17 @@ class Triton(Part):
     resources: dict[str, Annotated[Resource, Shorthand("count")]] = Field(
         default_factory=dict, description="what the rate limiter shares out; by default the most any instance wants"
     )
-    startup_timeout: Duration
-    exit_timeout: Duration = Field(description="how long queued requests may take when the server is stopped")
+    startup_timeout: SomeTime
+    exit_timeout: SomeTime = Field(description="how long queued requests may take when the server is stopped")
     replicas: Positive = Field(default=1, description="servers: one for each GPU, or one for this machine's CPUs")
-    health_check_period: Duration
-    health_check_timeout: Duration
+    health_check_period: SomeTime
+    health_check_timeout: SomeTime
+    node: Node = Node()
+    max_per_node: Annotated[int, Field(ge=1, le=100)] | None = None
+    rolling_update: RollingUpdate = Field(
+        default=RollingUpdate(), description="surge: 100% starts the new server before the old one ends"
+    )
+    logging: Logging | None = Field(default=None, description="of the deployment that owns the server; ray.logging")
 
 
 class Profile(Part):

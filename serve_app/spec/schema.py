@@ -6,17 +6,22 @@ Checks of one value live with its type; checks across values live in `checks/`.
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from serve_app.spec.model import Ensemble, Model
-from serve_app.spec.part import Identifier, Part, Positive, Unknown
+from serve_app.spec.part import Form, Identifier, Part, Positive, Unknown
 from serve_app.spec.pipeline import Pipeline, Stage
 from serve_app.spec.profile import Profile
-from serve_app.spec.ray import Ray, Replicas, Service
+from serve_app.spec.ray import Ray, Service
+from serve_app.spec.replicas import Replicas
 
 ProfileName = Literal["embedded", "gpu"]
+# What the X-Tier header may carry.
+TierName = Annotated[
+    str, Form(r"[A-Za-z0-9][A-Za-z0-9_.-]*", "letters, digits, dots, hyphens and underscores, a letter or digit first")
+]
 
 
 class Tier(Part):
@@ -30,13 +35,13 @@ class Spec(Part):
     application: Identifier
     service: Service
     ray: Ray
-    tiers: dict[str, Tier] = Field(min_length=1)
+    tiers: dict[TierName, Tier] = Field(min_length=1)
     profiles: dict[ProfileName, Profile] = Field(min_length=1)
     ingress: Replicas
     models: dict[str, Model] = Field(min_length=1)
     ensembles: dict[str, Ensemble] = Field(default_factory=dict)
-    stages: dict[str, Stage] = Field(default_factory=dict)
-    pipelines: dict[str, Pipeline] = Field(default_factory=dict)
+    stages: dict[Identifier, Stage] = Field(default_factory=dict)
+    pipelines: dict[Identifier, Pipeline] = Field(default_factory=dict)
 
     def sla(self, pipeline: str) -> timedelta:
         return self.pipelines[pipeline].sla or self.service.sla
@@ -61,8 +66,9 @@ class Spec(Part):
     @property
     def url(self) -> str:
         """Where the ingress is reached from this machine."""
-        host = "127.0.0.1" if self.service.host == "0.0.0.0" else self.service.host
-        return f"http://{host}:{self.service.port}"
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.service.host, self.service.host)
+        scheme = "https" if self.service.http.tls else "http"
+        return f"{scheme}://{f'[{host}]' if ':' in host else host}:{self.service.port}"
 
     @property
     def default_tier(self) -> str:

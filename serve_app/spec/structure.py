@@ -1,213 +1,189 @@
-"""From YAML's plain values to a Spec: what has the wrong shape is found, and what is right is kept."""
+"""From YAML's plain values to a Spec: what has the wrong shape is found, and what is right is kept.
+
+So that one mistake causes no other finding, a value that is wrong becomes UNKNOWN, and a misspelt key is read as the
+one that was probably meant.
+"""
 
 from __future__ import annotations
 
-import difflib
-import types
-import typing
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from serve_app.spec.findings import Fault, Place, error
-from serve_app.spec.part import UNKNOWN, Part
+from serve_app.spec.findings import Fault, Place, show_place
+from serve_app.spec.part import UNKNOWN, shown
 from serve_app.spec.schema import Spec
+from serve_app.spec.spelling import closest, in_the_specs_words
+from serve_app.spec.value_words import NOT_A_CHOICE, UNKNOWN_KEY, WRONG_FORM, WRONG_KIND, describe
+from serve_app.spec.vocabulary import form_at, homes, nearest_unknown, part_at
 
-UNKNOWN_KEY = error(
-    "Y010", "A key that the spec does not have", "it would have no effect", "remove it, or correct its spelling"
-)
-MISSING = error("Y011", "A key that must be there is missing", "there is no right value to assume for it", "add it")
-WRONG_KIND = error(
-    "Y012", "A value of another kind than the key takes", "it cannot be used", "write a value of the kind named"
-)
-OUT_OF_RANGE = error(
-    "Y013", "A number out of its range", "the engines would refuse or misread it", "write one in range"
-)
-NOT_A_CHOICE = error(
-    "Y014", "A word that is none of the choices", "it has no meaning there", "write one of the choices"
-)
-WRONG_FORM = error("Y015", "A text that is not in the form the key takes", "it cannot be used", "write it in that form")
-EMPTY = error(
-    "Y016", "An empty list or mapping where something is needed", "there would be nothing to serve", "add one"
-)
-NOT_A_DURATION = error(
-    "Y020",
-    "A duration without a unit, or with an unknown one",
-    "milliseconds and seconds would be mixed up",
-    "write a number and its unit, as 90ms",
-)
-NOT_A_SIZE = error(
-    "Y021",
-    "A size without a unit, or with an unknown one",
-    "bytes and mebibytes would be mixed up",
-    "write a number and its unit, as 10MiB",
-)
-NOT_A_TENSOR = error(
-    "Y022",
-    "A tensor that cannot be read",
-    "neither engine could be told what it is",
-    "write a type and dimensions of 1 and more, or -1 where one varies, without the batch, as uint8[112, 112, 3]",
-)
-NOT_IMAGES = error(
-    "Y023", "An input of a pipeline that cannot be read", "the route could not be made", "write image, or image[0..8]"
-)
-
-_BY_TYPE = {
-    "duration": NOT_A_DURATION, "size": NOT_A_SIZE, "tensor": NOT_A_TENSOR, "images": NOT_IMAGES, "form": WRONG_FORM,
-    "literal_error": NOT_A_CHOICE, "too_short": EMPTY, "missing": MISSING, "extra_forbidden": UNKNOWN_KEY,
-}  # fmt: skip
-_RANGE = {
-    "greater_than_equal": ("ge", "at least"),
-    "greater_than": ("gt", "more than"),
-    "less_than_equal": ("le", "at most"),
-}
-_KINDS = {
-    "int_type": "a whole number",
-    "float_type": "a number",
-    "bool_type": "true or false",
-    "string_type": "text",
-    "dict_type": "a mapping",
-    "list_type": "a list",
-    "model_type": "a mapping",
-}
-_ROUNDS = 4
+# Each round finds what the one before hid; a spec is not as deep as this.
+_ROUNDS = 24
+_HOMES_NAMED = 3
+_KEY = "[key]"  # pydantic's last step to the key of an item, instead of its value
 
 
-def read_structure(data: object) -> tuple[Spec | None, list[Fault]]:
+class Structure(NamedTuple):
+    """What came of plain values. `renamed`: the places of misspelt keys, and the key each was read as."""
+
+    spec: Spec | None
+    faults: list[Fault]
+    renamed: list[tuple[Place, str]]
+
+
+def read_structure(data: dict[str, Any], unreadable: Sequence[Place] = ()) -> Structure:
     """The Spec in `data` (which is changed), and what is wrong with its shape.
 
-    What is wrong is UNKNOWN in the Spec, so that the rest can be checked; None where too little is left.
+    What is wrong, and what could not be read, is UNKNOWN in the Spec, so that the rest can be checked. The Spec is None
+    where too little is left.
     """
-    faults: list[Fault] = []
+    repair = _Repair(data)
+    for place in unreadable:
+        repair.make_unknown(place)
     for _ in range(_ROUNDS):
         try:
-            return Spec.model_validate(data), faults
+            return Structure(Spec.model_validate(data, context=repair.names), repair.faults, repair.renamed)
         except ValidationError as failed:
-            errors = failed.errors(include_url=False)
-        for each in errors:
-            faults.append(_fault(each, data))
-        for each in sorted(errors, key=_is_of_a_key):  # what is removed must not come back
-            _take_out(each, data)
-    return None, faults
+            repair.round(failed.errors(include_url=False))
+    return Structure(None, repair.faults, repair.renamed)
 
 
-def _fault(problem: Any, data: object) -> Fault:
-    kind = problem["type"]
-    place, part = _place(problem["loc"], data)
-    given = _shown(problem["input"])
-    if _is_of_a_key(problem):
-        fault = WRONG_FORM.at(place, f"{place[-1]!r}: {_lower(problem['msg'])}", remedy="correct the name")
-    elif kind == "extra_forbidden":
-        close = difflib.get_close_matches(str(place[-1]), list(part.model_fields) if part else [], 1)
-        remedy = f"did you mean {close[0]}?" if close else None
-        fault = UNKNOWN_KEY.at(place, f"there is no key {place[-1]!r} here", remedy=remedy)
-    elif kind == "missing":
-        fault = MISSING.at(place, f"{place[-1]} is missing")
-    elif kind == "literal_error":
-        fault = NOT_A_CHOICE.at(place, f"{given} is none of {problem['ctx']['expected']}")
-    elif kind == "too_short":
-        fault = EMPTY.at(place, f"{place[-1]} is empty")
-    elif kind in _RANGE:
-        key, words = _RANGE[kind]
-        fault = OUT_OF_RANGE.at(place, f"{given} is out of range", remedy=f"write {words} {problem['ctx'][key]}")
-    elif kind in _KINDS:
-        fault = WRONG_KIND.at(place, f"{given} is not {_KINDS[kind]}", remedy=f"write {_KINDS[kind]}")
-    else:
-        what, _, remedy = str(problem["msg"]).partition("; ")
-        fault = _BY_TYPE.get(kind, WRONG_FORM).at(place, what, remedy=remedy or None)
-    return fault
+class _Repair:
+    """The faults found so far, and the data without them."""
+
+    def __init__(self, data: dict[str, Any]):
+        self._data = data
+        self._accounted_for: set[Place] = set()  # keys that are missing because they stand under another name
+        self.names: set[str] = set()  # wrong ones that are let pass, since other parts of the spec refer to them
+        self.faults: list[Fault] = []
+        self.renamed: list[tuple[Place, str]] = []
+
+    def round(self, problems: list[Any]) -> None:
+        """Mend what one validation found: unknown keys first, since one may be another that is missing."""
+        placed = [(problem, self._place(problem["loc"])) for problem in sorted(problems, key=_order)]
+        for problem, place in placed:
+            if problem["type"] == "extra_forbidden":
+                self._unknown_key(place)
+            elif problem["loc"][-1] == _KEY:
+                self._wrong_name(problem, place)
+            else:
+                self._value(problem, place)
+
+    def _wrong_name(self, problem: Any, place: Place) -> None:
+        """A name that a mapping of names does not take."""
+        name = str(place[-1])
+        words = describe(problem, name)
+        rule = NOT_A_CHOICE if words.rule is NOT_A_CHOICE else WRONG_FORM
+        self.faults.append(rule.at(place, f"the name {words.what}", remedy=words.remedy))
+        if problem["type"] == "form":
+            self.names.add(name)
+        else:
+            choices = words.what.partition(" none of ")[2].split(", ")
+            self._move(place, _at(self._data, place[:-1]), closest(name, choices))
+
+    def _unknown_key(self, place: Place) -> None:
+        name = str(place[-1])
+        holder = _at(self._data, place[:-1])
+        part = part_at(place[:-1])
+        fields = list(part.model_fields) if part else []
+        foreign = in_the_specs_words(name, fields)
+        meant, how = foreign if foreign and (foreign[0] in fields or closest(name, fields) is None) else (None, None)
+        meant = meant or closest(name, fields)
+        remedy = None
+        if meant in fields:
+            remedy = f"write {meant}, {how}" if how else f"did you mean {meant}?"
+            self._accounted_for.add((*place[:-1], str(meant)))
+            self._move(place, holder, meant, keep=how is None)
+        elif found := homes(meant or name, place[:-1]):
+            where = " or ".join(show_place(home) for home in found[:_HOMES_NAMED])
+            written = f"write {meant}{f', {how}' if how else ''} in" if meant else "it belongs in"
+            remedy = f"{written} {where}"
+            holder.pop(name)
+            for home in found:
+                self._missing_at_home((*home, meant or name))
+        else:
+            holder.pop(name)
+        self.faults.append(UNKNOWN_KEY.at(place, f"there is no key {shown(name)} here", remedy=remedy))
+
+    def _move(self, place: Place, holder: Any, meant: str | None, keep: bool = True) -> None:
+        """Read the value under the key that was meant, or as unknown where it is written otherwise there."""
+        if type(holder) is not dict:
+            return
+        value = holder.pop(str(place[-1]))
+        if meant is None or meant in holder:
+            return
+        holder[meant] = value if keep else UNKNOWN
+        self.renamed.append((place, meant))
+
+    def _missing_at_home(self, home: Place) -> None:
+        """The key that stands elsewhere is given, though nobody knows what it is for there."""
+        self._accounted_for.add(home)
+        holder = _at(self._data, home[:-1])
+        if type(holder) is dict:
+            holder.setdefault(home[-1], UNKNOWN)
+
+    def _value(self, problem: Any, place: Place) -> None:
+        value = problem["input"]
+        if problem["type"] == "int_type" and type(value) is float and value.is_integer():
+            self._put(place, int(value))  # 8.0 is 8
+            return
+        if problem["type"] == "missing" and place in self._accounted_for:
+            if _at(self._data, place) is None:
+                self.make_unknown(place)
+            return
+        if value is not UNKNOWN:
+            self.faults.append(_fault(problem, place))
+        self.make_unknown(place)
+
+    def _place(self, loc: Sequence[int | str]) -> Place:
+        """The part of `loc` that the file has: what is written short has less, and what is missing still has its key.
+
+        An item that stands for a list of one becomes that list, so that it has the place that `loc` gives it.
+        """
+        place: list[int | str] = []
+        holder: Any = None
+        found: Any = self._data
+        for step in loc:
+            if type(found) is dict and type(step) is int:
+                found = holder[place[-1]] = [found]
+            written_short = type(found) is not dict and (type(found) is not list or type(step) is str)
+            if written_short or step == _KEY:
+                break
+            place.append(step)
+            holder, found = found, _step(found, step)
+        return tuple(place)
+
+    def make_unknown(self, place: Place) -> None:
+        self._put(nearest_unknown(place), UNKNOWN)
+
+    def _put(self, place: Place, value: Any) -> None:
+        """Put a value where there is something to hold it."""
+        holder: Any = _at(self._data, place[:-1])
+        step: Any = place[-1] if place else None
+        if place and (type(holder) is dict or (type(holder) is list and step in range(len(holder)))):
+            holder[step] = value
 
 
-def _is_of_a_key(problem: Any) -> bool:
-    return bool(problem["loc"][-1:] == ("[key]",))
+def _fault(problem: Any, place: Place) -> Fault:
+    words = describe(problem, place[-1] if place else "the spec")
+    remedy = words.remedy
+    form = form_at(place) if words.rule is WRONG_KIND else None
+    return words.rule.at(place, words.what, remedy=f"write {form.wanted}" if form else remedy)
 
 
-def _shown(value: object) -> str:
-    text = repr(value) if isinstance(value, str | int | float | bool | None) else f"a {type(value).__name__}"
-    return {"a dict": "a mapping", "None": "nothing"}.get(text, text if len(text) < 60 else f"{text[:57]}…")
-
-
-def _lower(text: str) -> str:
-    return text[:1].lower() + text[1:]
-
-
-def _place(loc: tuple[int | str, ...], data: Any) -> tuple[Place, type[Part] | None]:
-    """The part of `loc` that the file has, and the type of the part that holds its end."""
-    place: list[int | str] = []
-    holder: type[Part] | None = None
-    annotation: Any = Spec
-    for step in loc:
-        if type(data) not in (dict, list) or step == "[key]":
-            break
-        place.append(step)
-        plain = _plain(annotation)
-        holder = plain if _is_part(plain) else None
-        annotation = _within(plain, step)
-        data = (
-            data.get(step)
-            if isinstance(data, dict)
-            else data[step]
-            if isinstance(step, int) and step < len(data)
-            else None
-        )
-    return tuple(place), holder
-
-
-def _item(holder: Any, step: int | str) -> Any:
-    if isinstance(holder, dict):
-        return holder.get(step)
-    return holder[step] if isinstance(step, int) and step < len(holder) else None
-
-
-def _take_out(problem: Any, data: object) -> None:
-    """Put UNKNOWN where the problem is, or remove a key that should not be there."""
-    place, _ = _place(problem["loc"], data)
-    if _is_of_a_key(problem) or problem["type"] == "extra_forbidden":
-        holder = _at(data, place[:-1])
-        if isinstance(holder, dict):
-            holder.pop(place[-1], None)
-        return
-    # UNKNOWN can stand for a field and for a whole part, not for an item of plain values.
-    annotation: Any = Spec
-    depth = 0
-    for index, step in enumerate(place):
-        plain = _plain(annotation)
-        annotation = _within(plain, step)
-        if _is_part(plain) or _is_part(_plain(annotation)):
-            depth = index + 1
-    around: Any = _at(data, place[: depth - 1]) if depth else None
-    if type(around) in (dict, list):
-        around[place[depth - 1]] = UNKNOWN
+def _order(problem: Any) -> int:
+    """Names come last: with a name, all that it stands for may be removed."""
+    return 0 if problem["type"] == "extra_forbidden" else 2 if problem["loc"][-1:] == (_KEY,) else 1
 
 
 def _at(data: Any, place: Place) -> Any:
     for step in place:
-        if type(data) not in (dict, list):
-            return None
-        data = data[step]
+        data = _step(data, step)
     return data
 
 
-def _plain(annotation: Any) -> Any:
-    """The annotation without its metadata and without None."""
-    while True:
-        origin = typing.get_origin(annotation)
-        if origin is Annotated:
-            annotation = typing.get_args(annotation)[0]
-        elif origin in (typing.Union, types.UnionType):
-            annotation = next(arm for arm in typing.get_args(annotation) if arm is not type(None))
-        else:
-            return annotation
-
-
-def _is_part(plain: Any) -> bool:
-    return isinstance(plain, type) and issubclass(plain, Part)
-
-
-def _within(plain: Any, step: int | str) -> Any:
-    """The annotation of what `step` leads to."""
-    if _is_part(plain):
-        field = plain.model_fields.get(step)
-        return field.annotation if field else None
-    arguments = typing.get_args(plain)
-    return arguments[-1] if arguments and typing.get_origin(plain) in (dict, list) else None
+def _step(holder: Any, step: int | str) -> Any:
+    if type(holder) is dict:
+        return holder.get(step)
+    return holder[step] if type(holder) is list and isinstance(step, int) and step < len(holder) else None

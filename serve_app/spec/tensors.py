@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BeforeValidator, WithJsonSchema
-from tritonclient.utils import np_to_triton_dtype
+from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
+from tritonclient.utils import np_to_triton_dtype, triton_to_np_dtype
 
-from serve_app.spec.part import Form, invalid
+from serve_app.spec.part import invalid, shown
+from serve_app.spec.spelling import did_you_mean
 
 DTYPES: dict[str, type[np.generic]] = {
     "bool": np.bool_,
@@ -25,12 +26,11 @@ DTYPES: dict[str, type[np.generic]] = {
     "float16": np.float16,
     "float32": np.float32,
     "float64": np.float64,
-    "bfloat16": np.float32,  # NumPy has none; tritonclient narrows float32
+    "bfloat16": triton_to_np_dtype("BF16"),  # NumPy has none of its own
     "string": np.object_,
 }
-Dtype = Annotated[str, Form("|".join(DTYPES), f"a tensor type; write one of {', '.join(DTYPES)}")]
 _WIRE = {"bfloat16": "BF16", "string": "BYTES"}
-_TENSOR = re.compile(r"(?P<dtype>\w+)\s*\[(?P<dims>[^\]]*)\]")
+_TENSOR = re.compile(r"(?P<dtype>\w+) *\[(?P<dims>[^\]]*)\]")
 
 
 @dataclass(frozen=True)
@@ -67,20 +67,33 @@ class Tensor:
         return f"{array.dtype}{list(array.shape)} is not a batch of {self}"
 
 
+def parse_dtype(text: str) -> str:
+    """A type's name as it is. ValueError says which one was probably meant."""
+    if text not in DTYPES:
+        remedy = did_you_mean(text, DTYPES) or f"write one of {', '.join(DTYPES)}"
+        raise invalid("choice", f"{shown(text)} is not a tensor type; {remedy}")
+    return text
+
+
 def parse_tensor(text: object) -> Tensor:
     """`float32[256, 15]` → Tensor. ValueError says how to write it."""
     example = "write a type and its dimensions without the batch, as uint8[112, 112, 3]"
-    match = _TENSOR.fullmatch(text.strip()) if isinstance(text, str) else None
+    match = _TENSOR.fullmatch(text.strip(" ")) if isinstance(text, str) else None
     if match is None:
-        raise invalid("tensor", f"{text!r} is not a tensor; {example}")
+        raise invalid("tensor", f"{shown(text)} is not a tensor; {example}")
     if match["dtype"] not in DTYPES:
-        raise invalid("tensor", f"{match['dtype']!r} is not a tensor type; write one of {', '.join(DTYPES)}")
-    parts = [part.strip() for part in match["dims"].split(",")]
-    if not all(re.fullmatch(r"-1|[1-9]\d*", part) for part in parts):
-        raise invalid("tensor", f"{text!r}: a dimension is a whole number from 1, or -1 where it varies; {example}")
+        remedy = did_you_mean(match["dtype"], DTYPES) or f"write one of {', '.join(DTYPES)}"
+        raise invalid("tensor", f"{shown(match['dtype'])} is not a tensor type; {remedy}")
+    parts = [part.strip(" ") for part in match["dims"].split(",")]
+    if not all(re.fullmatch(_DIM, part) for part in parts):
+        raise invalid(
+            "tensor", f"{shown(text)}: a dimension is a whole number from 1, or -1 where it varies; {example}"
+        )
     return Tensor(match["dtype"], tuple(map(int, parts)))
 
 
-_DIM = r"\s*(-1|[1-9]\d*)\s*"
-_SCHEMA = {"type": "string", "pattern": rf"^\s*({'|'.join(DTYPES)})\s*\[{_DIM}(,{_DIM})*\]\s*$"}
-TensorField = Annotated[Tensor, BeforeValidator(parse_tensor), WithJsonSchema(_SCHEMA)]
+_DIM = r"-1|[1-9][0-9]{0,17}"
+_DIMS = rf" *(?:{_DIM}) *(?:, *(?:{_DIM}) *)*"
+TENSOR_SCHEMA = {"type": "string", "pattern": rf"^ *(?:{'|'.join(DTYPES)}) *\[{_DIMS}\] *$"}
+Dtype = Annotated[str, AfterValidator(parse_dtype), WithJsonSchema({"enum": list(DTYPES)})]
+TensorField = Annotated[Tensor, BeforeValidator(parse_tensor), WithJsonSchema(TENSOR_SCHEMA)]

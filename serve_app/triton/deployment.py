@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import ray
+from google.protobuf import text_format
+from ray import serve
 from ray.exceptions import RayError
 from ray.serve.exceptions import RayServeException
 from ray.serve.handle import DeploymentHandle
@@ -16,7 +18,9 @@ from ray.serve.handle import DeploymentHandle
 from serve_app.artefacts import prepare_all
 from serve_app.project import Project
 from serve_app.spec import ProfileName, Spec
+from serve_app.spec.built import built_from
 from serve_app.triton.error import TritonError
+from serve_app.triton.launch import Features
 from serve_app.triton.server import TritonServer
 from serve_app.triton.supervisor import RestartPolicy, TritonSupervisor
 
@@ -25,6 +29,7 @@ logger = logging.getLogger("ray.serve")
 # How long a stage's question may wait for a restart; it asks again while its request's deadline allows.
 LOCATE_WITHIN_S = 30.0
 PROBE_S = 1.0
+REPORT_S = 5.0
 
 
 def locator(triton: DeploymentHandle[Any]) -> Callable[[str | None], Awaitable[str]]:
@@ -68,6 +73,7 @@ class TritonReplica:
             log_directory=_log_directory(),
             # Ray leaves every GPU visible to a replica that asked for none.
             environment={} if triton.gpus else {"CUDA_VISIBLE_DEVICES": ""},
+            features=Features.of(triton),
         )
         logger.info("Triton %s is ready at %s", self._installation.version, self._server.address)
         return self._server
@@ -82,6 +88,24 @@ class TritonReplica:
             return lost
         deadline = asyncio.get_running_loop().time() + LOCATE_WITHIN_S
         return await self._supervisor.address(deadline, other_than=lost)
+
+    async def report(self) -> dict[str, Any]:
+        """What runs here, as plain data: the server's version, what it says of its ready models, and from which spec.
+
+        Where the server does not answer, `failure` says why.
+        """
+        try:
+            configs = {} if self._server is None else await self._server.configs(REPORT_S)
+            failure = "" if self._server is not None else "Triton does not run."
+        except TritonError as error:
+            configs, failure = {}, str(error)
+        return {
+            "replica": serve.get_replica_context().replica_id.unique_id,
+            "version": self._installation.version,
+            "configs": {name: text_format.MessageToString(config) for name, config in configs.items()},
+            "built_from": built_from(self._spec),
+            "failure": failure,
+        }
 
     async def check_health(self) -> None:
         """Called by Ray Serve. TritonError where the server is gone for good; a restart in progress is healthy."""

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from serve_app.spec.versions import PYTRITON
 from serve_app.triton.error import TritonError
 
 _RUNNING = f"{sys.version_info.major}.{sys.version_info.minor}"
 _STUB = "triton_python_backend_stub"
 # The first glibc that the manylinux_2_35 wheel runs on.
 _WHEEL_GLIBC = (2, 35)
-# What Triton calls itself in each nvidia-pytriton wheel.
-_WHEEL_VERSIONS = {"0.7.0": "2.51.0"}
 
 
 @dataclass(frozen=True)
@@ -36,6 +35,11 @@ class Installation:
     library_path: tuple[Path, ...]
     version: str | None
     source: Literal["path", "wheel"]
+
+    @property
+    def caches(self) -> Path:
+        """The folder that holds a folder per response cache."""
+        return self.backends.parent / "caches"
 
     def make_backend_directory(self, folder: Path) -> Path:
         """The backend directory to start a server with. Made in `folder` for the wheel, whose own is left untouched."""
@@ -166,7 +170,7 @@ def _in_wheel(unpacked: Path | None) -> Installation:
     folder = check_interpreter(stub, Path(sys.executable), _library_folders())
     release = next((_release(entry.name) for entry in unpacked.glob("nvidia_pytriton-*.dist-info")), None)
     libraries = (unpacked / "nvidia_pytriton.libs", *((folder,) if folder else ()))
-    return Installation(binary, root / "backends", stub, libraries, _WHEEL_VERSIONS.get(release or ""), "wheel")
+    return Installation(binary, root / "backends", stub, libraries, PYTRITON.get(release or ""), "wheel")
 
 
 def _release(dist_info: str) -> str:

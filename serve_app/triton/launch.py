@@ -7,15 +7,32 @@ import os
 import socket
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import serve_app
+from serve_app.spec.model import Resource
+from serve_app.spec.profile import Triton
 from serve_app.triton.find import Installation
 
 # Ports that Triton, Ray Serve and Ray's workers use by default, and the proxies of Ray Serve.
 _AVOIDED_PORTS = (range(8000, 8003), range(9000, 9001), range(9101, 9102), range(30000, 31001), range(40000, 41001))
 # Pools of threads that the models' libraries would make, one thread for every core of the machine.
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+
+
+@dataclass(frozen=True)
+class Features:
+    """What a server does only where it is told to at its start. `response_cache` is bytes."""
+
+    response_cache: int | None = None
+    rate_limit: bool = False
+    resources: Mapping[str, Resource] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, triton: Triton) -> Features:
+        """What a profile asks for."""
+        return cls(triton.response_cache, triton.rate_limit, triton.resources)
 
 
 def free_port() -> int:
@@ -34,7 +51,7 @@ def free_port() -> int:
 
 
 def command(
-    binary: Path,
+    installation: Installation,
     backends: Path,
     repository: Path,
     *,
@@ -42,10 +59,11 @@ def command(
     config_name: str | None,
     port: int,
     exit_timeout: float,
+    features: Features,
 ) -> list[str]:
     """The server's command line; the guard puts its own prefix of names where `{prefix}` stands."""
     return [
-        str(binary),
+        str(installation.binary),
         "--id={prefix}",
         f"--model-repository={repository}",
         f"--backend-directory={backends}",
@@ -60,7 +78,23 @@ def command(
         "--allow-metrics=false",
         "--grpc-address=127.0.0.1",
         f"--grpc-port={port}",
+        *_cache(installation, features),
+        *_rate_limit(features),
     ]
+
+
+def _cache(installation: Installation, features: Features) -> list[str]:
+    if features.response_cache is None:
+        return []
+    return [f"--cache-directory={installation.caches}", f"--cache-config=local,size={features.response_cache}"]
+
+
+def _rate_limit(features: Features) -> list[str]:
+    if not features.rate_limit:
+        return []
+    # Without a device, a stock is one for all where the models ask for it so, and one for each device otherwise.
+    stocks = [f"--rate-limit-resource={name}:{resource.count}" for name, resource in features.resources.items()]
+    return ["--rate-limit=execution_count", *stocks]
 
 
 def environment(installation: Installation, added: Mapping[str, str]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
 import shutil
@@ -16,12 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-from tritonclient.grpc import service_pb2, service_pb2_grpc
+from tritonclient.grpc import model_config_pb2, service_pb2, service_pb2_grpc
 
 from serve_app.triton import guard, launch, preflight
 from serve_app.triton.error import TritonError
 from serve_app.triton.find import Installation
 
+NO_FEATURES = launch.Features()
 _LOG_LIMIT = 10 * 1024 * 1024
 _PORT_ATTEMPTS = 5
 # How long the guard may take to clean up, beyond the time that the server is given.
@@ -57,6 +59,7 @@ class TritonServer:
         self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._gives_up = asyncio.Event()
         self._watched = asyncio.Event()
+        self._gone = asyncio.Event()
         self._channel: grpc.aio.Channel | None = None
         self._guard = subprocess.Popen(
             [
@@ -82,6 +85,7 @@ class TritonServer:
         exit_timeout: float,
         log_directory: Path,
         environment: Mapping[str, str],
+        features: launch.Features = NO_FEATURES,
     ) -> TritonServer:
         """Start a server on a port of the loopback interface and wait until all of `models` are ready.
 
@@ -107,13 +111,14 @@ class TritonServer:
             linked.symlink_to(repository.resolve())
             server = cls(
                 launch.command(
-                    installation.binary,
+                    installation,
                     backends,
                     linked,
                     models=models,
                     config_name=config_name,
                     port=port,
                     exit_timeout=exit_timeout,
+                    features=features,
                 ),
                 launch.environment(installation, environment),
                 log,
@@ -155,6 +160,22 @@ class TritonServer:
             return False
         return bool(answer.live)
 
+    async def configs(self, timeout: float) -> dict[str, model_config_pb2.ModelConfig]:
+        """What the server says of every model that is ready, by name.
+
+        TritonError where it does not answer each question within `timeout` seconds.
+        """
+        if self._channel is None:
+            raise TritonError("Triton does not run.")
+        stub = _stub(self._channel)
+        try:
+            index = await stub.RepositoryIndex(service_pb2.RepositoryIndexRequest(ready=True), timeout=timeout)
+            names = {model.name for model in index.models}
+            requests = {name: service_pb2.ModelConfigRequest(name=name) for name in sorted(names)}
+            return {name: (await stub.ModelConfig(each, timeout=timeout)).config for name, each in requests.items()}
+        except grpc.aio.AioRpcError as error:
+            raise TritonError(f"Triton does not answer: {error.details()}") from None
+
     async def wait_exit(self) -> str:
         """Wait until the server has ended and its traces are gone; answer how it ended."""
         return await asyncio.shield(self._end)
@@ -193,8 +214,10 @@ class TritonServer:
         finally:
             transport.close()
         await asyncio.to_thread(self._guard.wait)
+        self._gone.set()
         if self._guard.stdin is not None:
-            self._guard.stdin.close()
+            with contextlib.suppress(BrokenPipeError):  # an order that nobody was left to read
+                self._guard.stdin.close()
         if self._status is None and self._prefix:  # the guard was killed, and could not clean up
             await asyncio.to_thread(guard.sweep, self._prefix)
         shutil.rmtree(self._scratch, ignore_errors=True)
@@ -230,22 +253,21 @@ class TritonServer:
     async def _await_ready(self, address: str, models: Sequence[str], deadline: float) -> None:
         """Wait for the server to be ready, for its end, or for it to say that it gives up, whichever comes first."""
         ready = asyncio.create_task(self._become_ready(address, models))
-        gives_up = asyncio.create_task(self._gives_up.wait())
+        ends = [asyncio.create_task(event.wait()) for event in (self._gives_up, self._gone)]
         left = max(0.0, deadline - asyncio.get_running_loop().time())
         try:
-            await asyncio.wait([ready, gives_up, self._end], timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([ready, *ends], timeout=left, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            gives_up.cancel()
-            if not ready.done():
-                ready.cancel()
+            for task in (ready, *ends):
+                task.cancel()  # nothing to one that is done; the channel of a server that is gone waits for the others
         if ready.done() and not self._gives_up.is_set():
             return ready.result()
         if any("already in use" in line for line in self._lines):
             raise _PortTakenError
         if self._gives_up.is_set():
             reason = "it could not load its models"
-        elif self._end.done():
-            reason = f"it {self._end.result()}"
+        elif self._gone.is_set():
+            reason = f"it {await self.wait_exit()}"
         else:
             reason = "it was not ready in time"
         raise TritonError("\n".join([f"Triton did not start: {reason}.", *self.recent_errors()]))

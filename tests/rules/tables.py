@@ -2,7 +2,29 @@
 
 from __future__ import annotations
 
-from tests.rules import model_cases
+from tests.rules import (
+    batching_cases,
+    ensemble_cases,
+    feature_cases,
+    memory_cases,
+    model_cases,
+    pipeline_cases,
+    ray_cases,
+    sequence_cases,
+    server_cases,
+    tensor_cases,
+)
 from tests.rules.case import Case
 
-CASES: dict[str, Case] = {**model_cases.CASES}
+CASES: dict[str, Case] = {
+    **batching_cases.CASES,
+    **ensemble_cases.CASES,
+    **feature_cases.CASES,
+    **memory_cases.CASES,
+    **model_cases.CASES,
+    **pipeline_cases.CASES,
+    **ray_cases.CASES,
+    **sequence_cases.CASES,
+    **server_cases.CASES,
+    **tensor_cases.CASES,
+}

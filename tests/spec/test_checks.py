@@ -143,7 +143,7 @@ def test_a_lone_request_that_could_never_be_answered_is_refused(example: Data) -
         (put("stages", "faces", "code"), "serve_app.kyc.nowhere:Faces", "cannot be loaded"),
         (put("stages", "faces", "code"), "serve_app.kyc.face_stage:Nobody", "cannot be loaded"),
         (put("stages", "faces", "models"), {"arcface": 1}, "takes the models arcface, face_detector"),
-        (put("stages", "faces", "settings"), {"treshold": 0.3}, "Extra inputs are not permitted"),
+        (put("stages", "faces", "settings"), {"match_treshold": 0.3}, "did you mean match_threshold?"),
         (put("models", "arcface", "weights", "prepare"), "serve_app.weights.sface:nothing", "cannot be loaded"),
         (put("pipelines", "read", "steps", "document", "call"), "documents.write", "has no `async def write`"),
         (put("pipelines", "read", "steps", "document", "takes"), {"picture": "image"}, "takes image"),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,18 @@ import onnx
 import pytest
 import pytest_asyncio
 import tritonclient.grpc as triton
+from google.protobuf import text_format
 from onnx import TensorProto, helper
 from tritonclient.utils import np_to_triton_dtype
 
 from serve_app.artefacts import mirror_directory
+from serve_app.render.triton import model_config
+from serve_app.spec import Spec
 from serve_app.triton.find import Installation, find
 from serve_app.triton.server import TritonServer
 from serve_app.weights.archive import unpack_wheel
 from serve_app.weights.fetch import cache_directory, fetch
+from tests.rules.case import patched
 
 WHEEL = ("nvidia-pytriton==0.7.0", "21f063ff93bb426d0c06b7a55e7eb9efcfe62c0dddd9a908e9877e18710128df")
 DTYPES = ["BOOL", "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64", "FP16", "FP32", "FP64"]
@@ -261,3 +266,27 @@ def eventually() -> Callable[..., None]:
             time.sleep(0.01)
 
     return eventually
+
+
+@pytest.fixture
+def load(server: TritonServer, shared_folder: Path) -> Iterator[Callable[..., triton.InferenceServerClient]]:
+    """Loads a model or ensemble of MINIMAL with a patch on the shared server, unchecked; `code` is all its models'."""
+    folder = shared_folder / "models"
+    before = set(folder.iterdir())
+    with triton.InferenceServerClient(server.address) as client:
+
+        def load(patch: Mapping[str, Any], code: str, name: str = "m") -> triton.InferenceServerClient:
+            spec = Spec.model_validate(patched(patch))
+            for each in [*spec.models, *spec.ensembles]:
+                (folder / each / "1").mkdir(parents=True)
+                if each in spec.models:
+                    (folder / each / "1" / "model.py").write_text(code)
+                config = text_format.MessageToString(model_config(spec, each, "embedded"))
+                (folder / each / "config.pbtxt").write_text(config)
+            client.load_model(name, client_timeout=20)
+            return client
+
+        yield load
+        for added in set(folder.iterdir()) - before:
+            client.unload_model(added.name)
+            shutil.rmtree(added)

@@ -64,8 +64,9 @@ def test_a_version_folder_that_triton_passes_over(models, wrong):
     folder = models / MODEL
     (folder / "1").rename(folder / wrong)
     assert findings(models, [MODEL], None) == [
-        f"{folder / wrong}: Triton passes over this version; call the folder '1'.",
-        f"{folder}: there is no version; put the model into {folder / '1'}.",
+        f"{folder / wrong} is no version: Triton passes over it; call the folder '1'.",
+        f"{folder} holds no version: Triton serves the others only, and with none it refuses the model; put the model "
+        f"into {folder / '1'}.",
     ]
 
 
@@ -73,41 +74,45 @@ def test_the_model_code_that_triton_hangs_without(models):
     file = models / MODEL / "1" / "model.py"
     file.unlink()
     assert findings(models, [MODEL], None) == [
-        f"{file}: missing, and Triton hangs or fails without it; run `tandem render`, or write it."
+        f"{file} is missing: Triton hangs or fails when it loads the model; run `tandem render`, or write it."
     ]
 
 
 def test_a_misspelt_default_file_name(models):
     append(models, ' default_model_filename: "modle.py"')
     (finding,) = findings(models, [MODEL], None)
-    assert finding.startswith(f"{models / MODEL / '1' / 'modle.py'}: missing")
+    assert finding.startswith(f"{models / MODEL / '1' / 'modle.py'} is missing: Triton hangs")
 
 
 def test_missing_weights_of_the_shared_onnx_model(models):
     file = models / MODEL / "1" / "model.onnx"
     file.unlink()
-    assert findings(models, [MODEL], None) == [f"{file}: the weights are missing; run `tandem models pull`."]
+    assert findings(models, [MODEL], None) == [
+        f"{file} is missing: Triton hangs or fails when it loads the model; run `tandem models pull`."
+    ]
 
 
 def test_missing_weights_of_a_native_model(models):
     file = models / MODEL / "1" / "model.onnx"
     file.unlink()
     assert findings(models, [MODEL], "gpu") == [
-        f"{file}: missing, and Triton hangs or fails without it; run `tandem models pull`."
+        f"{file} is missing: Triton hangs or fails when it loads the model; run `tandem models pull`."
     ]
 
 
 def test_a_missing_label_file(models):
     append(models, ' output [{name: "class" data_type: TYPE_FP32 dims: [3] label_filename: "labels.txt"}]')
     assert findings(models, [MODEL], None) == [
-        f"{models / MODEL / 'labels.txt'}: the labels of output 'class' are missing; run `tandem models pull`."
+        f"{models / MODEL / 'labels.txt'} is missing: Triton refuses the model; write it, one label a line; a recipe's "
+        "own is made by `tandem models pull`."
     ]
 
 
 def test_a_version_that_the_policy_wants_and_is_not_there(models):
     append(models, " version_policy {specific {versions: [1, 7]}}")
     assert findings(models, [MODEL], None) == [
-        f"{models / MODEL / '7'}: the version policy wants this version, and it does not exist."
+        f"{models / MODEL / '7'} is missing: Triton serves the others only, and with none it refuses the model; put "
+        "the version's files there, or correct versions."
     ]
 
 

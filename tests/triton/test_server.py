@@ -25,7 +25,11 @@ import time
 class TritonPythonModel:
     def initialize(self, args):
         time.sleep(600)
+
+    def execute(self, requests):
+        return []
 """
+UNIMPORTABLE_CODE = "import no_such_module\nfrom no_such_module import TritonPythonModel\n"
 # Says that it runs, and answers its input when it may finish.
 PATIENT_CODE = """
 import pathlib
@@ -119,6 +123,15 @@ async def test_a_repository_whose_path_is_not_ascii_is_served(start, repository,
     await server.stop(0)
 
 
+async def test_a_server_that_dies_while_it_loads_is_said_to_have_and_how(start, repository):
+    """Triton 2.51 aborts on a metric tag that Prometheus does not take for a label."""
+    repository.add_lookup()
+    config = repository.folder / "lookup" / "config.pbtxt"
+    config.write_text(config.read_text() + 'metric_tags {key: "cost-centre" value: "1"}')
+    with pytest.raises(TritonError, match="it was killed by SIGABRT"):
+        await asyncio.wait_for(start(), 30)
+
+
 async def test_a_killed_server_leaves_no_folders_of_its_models(start, repository):
     before = set(Path("/tmp").glob("python_env_*"))
     repository.add_lookup()
@@ -143,7 +156,7 @@ async def test_a_start_removes_what_a_dead_server_left(start, repository):
 async def test_a_model_that_cannot_be_imported_is_named_with_the_reason_and_nothing_is_left(
     start, repository, processes
 ):
-    repository.add("broken", "import no_such_module\n", "max_batch_size: 0")
+    repository.add("broken", UNIMPORTABLE_CODE, "max_batch_size: 0")
     with pytest.raises(TritonError) as failure:
         await start()
     assert str(failure.value).splitlines() == [
@@ -163,7 +176,7 @@ async def test_a_model_that_never_finishes_loading_ends_the_start_at_its_deadlin
 async def test_a_repository_that_would_make_triton_hang_is_refused_before_the_start(start, repository):
     repository.add_lookup()
     (repository.folder / "lookup" / "1" / "model.py").unlink()
-    with pytest.raises(TritonError, match=r"cannot be loaded:\n.*model\.py: missing"):
+    with pytest.raises(TritonError, match=r"cannot be loaded:\n.*model\.py is missing"):
         await start()
 
 

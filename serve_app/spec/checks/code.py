@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import inspect
 import typing
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from serve_app.spec.checks.registry import of_each_model, of_each_pipeline, of_each_stage
-from serve_app.spec.code import load_code, settings_of
+from serve_app.spec.code import load_code, settings_of, settings_type, why_not_loaded
 from serve_app.spec.findings import Faults, Place, error
 from serve_app.spec.model import Model
 from serve_app.spec.pipeline import Pipeline, Stage
 from serve_app.spec.schema import Spec
+from serve_app.spec.spelling import did_you_mean
+from serve_app.spec.value_words import describe
 
 NOT_LOADED = error(
     "C001", "Code that cannot be loaded", "the deployment fails when it starts", "correct the path, or the module"
@@ -37,18 +40,17 @@ NO_ANSWER_TYPE = error(
 )  # fmt: skip
 
 
-def _loads(path: str) -> str | None:
-    """Why the code cannot be loaded, or None."""
-    try:
-        load_code(path)
-    except (ImportError, AttributeError) as broken:
-        return str(broken)
-    return None
+def _meant(problem: Any, stage: Stage) -> str | None:
+    """The setting that an unknown one was probably meant to be."""
+    settings = settings_type(stage)
+    if problem["type"] != "extra_forbidden" or settings is None or len(problem["loc"]) > 1:
+        return None
+    return did_you_mean(problem["loc"][0], settings.model_fields)
 
 
 @of_each_model
 def recipe(spec: Spec, name: str, model: Model) -> Faults:
-    if model.weights is not None and (reason := _loads(model.weights.prepare)):
+    if model.weights is not None and (reason := why_not_loaded(model.weights.prepare)):
         yield NOT_LOADED.at(
             ("models", name, "weights", "prepare"), f"{model.weights.prepare} cannot be loaded: {reason}"
         )
@@ -57,29 +59,39 @@ def recipe(spec: Spec, name: str, model: Model) -> Faults:
 @of_each_stage
 def stage_class(spec: Spec, name: str, stage: Stage) -> Faults:
     place: Place = ("stages", name)
-    if reason := _loads(stage.code):
+    if reason := why_not_loaded(stage.code):
         yield NOT_LOADED.at((*place, "code"), f"{stage.code} cannot be loaded: {reason}")
         return
+    try:
+        settings = settings_of(stage)
+    except ValidationError as invalid:
+        for each in invalid.errors(include_url=False):
+            where = (*place, "settings", *each["loc"])
+            words = describe(each, where[-1])
+            yield SETTINGS.at(where, words.what, remedy=_meant(each, stage) or words.remedy)
+    else:
+        if settings is None and stage.settings:
+            yield NO_SETTINGS.at((*place, "settings"), f"{stage.code} takes no settings")
+
+
+@of_each_stage
+def models_taken(spec: Spec, name: str, stage: Stage) -> Faults:
+    if why_not_loaded(stage.code) or not set(stage.models) <= {*spec.models, *spec.ensembles}:
+        return  # both have findings of their own
     parameters = inspect.signature(load_code(stage.code)).parameters
     models = [parameter for parameter in parameters if parameter != "settings"]
     required = {model for model in models if parameters[model].default is inspect.Parameter.empty}
     if not required <= set(stage.models) <= set(models):
-        yield TAKES_MODELS.at((*place, "models"), f"{stage.code} takes the models {', '.join(sorted(required))}")
-    try:
-        settings = settings_of(stage)
-    except ValidationError as invalid:
-        for each in invalid.errors():
-            yield SETTINGS.at((*place, "settings", *each["loc"]), str(each["msg"]).removeprefix("Value error, "))
-    else:
-        if settings is None and stage.settings:
-            yield NO_SETTINGS.at((*place, "settings"), f"{stage.code} takes no settings")
+        yield TAKES_MODELS.at(
+            ("stages", name, "models"), f"{stage.code} takes the models {', '.join(sorted(required))}"
+        )
 
 
 @of_each_pipeline
 def calls(spec: Spec, name: str, pipeline: Pipeline) -> Faults:
     for step_name, step in pipeline.steps.items():
         stage = spec.stages.get(step.stage)
-        if stage is None or _loads(stage.code):
+        if stage is None or why_not_loaded(stage.code):
             continue
         place: Place = ("pipelines", name, "steps", step_name)
         method = step.call.split(".")[1]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from serve_app.spec.checks.registry import of_each_pipeline, of_each_stage, of_the_spec
 from serve_app.spec.findings import Faults, error
-from serve_app.spec.paths import budget, models_on, paths
+from serve_app.spec.part import UNKNOWN
+from serve_app.spec.paths import budget, longest_path, models_of
 from serve_app.spec.pipeline import Pipeline, Stage
 from serve_app.spec.schema import Spec
+from serve_app.spec.spelling import closest, did_you_mean
 from serve_app.spec.units import show_duration
+from serve_app.spec.value_words import NOT_IMAGES
 
 RESERVED_ROUTES = ("/healthz", "/readyz", "/docs", "/openapi.json", "/v2")
 
@@ -47,7 +50,11 @@ def models_exist(spec: Spec, name: str, stage: Stage) -> Faults:
     known = [*spec.models, *spec.ensembles]
     for model in stage.models:
         if model not in known:
-            yield NO_MODEL.at(("stages", name, "models"), f"there is no model {model!r}; there is {', '.join(known)}")
+            yield NO_MODEL.at(
+                ("stages", name, "models"),
+                f"there is no model {model!r}; there is {', '.join(known)}",
+                remedy=did_you_mean(model, known),
+            )
 
 
 @of_each_stage
@@ -59,7 +66,8 @@ def where_it_runs(spec: Spec, name: str, stage: Stage) -> Faults:
 
 @of_each_stage
 def unreached(spec: Spec, name: str, stage: Stage) -> Faults:
-    if name not in {step.stage for pipeline in spec.pipelines.values() for step in pipeline.steps.values()}:
+    called = {step.stage for pipeline in spec.pipelines.values() for step in pipeline.steps.values()}
+    if name not in called | {closest(other, spec.stages) for other in called - set(spec.stages)}:
         yield UNREACHED.at(("stages", name), "no pipeline calls this stage")
 
 
@@ -75,11 +83,24 @@ def routes(spec: Spec) -> Faults:
     taken: dict[str, str] = {}
     for name, pipeline in spec.pipelines.items():
         place = ("pipelines", name, "route")
+        if pipeline is UNKNOWN or pipeline.route is UNKNOWN:
+            continue
         if pipeline.route in taken:
             yield SAME_ROUTE.at(place, f"pipeline {taken[pipeline.route]} has the route {pipeline.route} already")
         if any(pipeline.route == route or pipeline.route.startswith(f"{route}/") for route in RESERVED_ROUTES):
             yield RESERVED.at(place, f"the ingress keeps {', '.join(RESERVED_ROUTES)} for itself")
         taken.setdefault(pipeline.route, name)
+
+
+@of_each_pipeline
+def images(spec: Spec, name: str, pipeline: Pipeline) -> Faults:
+    for input_name, taken in pipeline.inputs.items():
+        if taken is not UNKNOWN and taken.many and (taken.fewest > taken.most or taken.most < 1):
+            yield NOT_IMAGES.at(
+                ("pipelines", name, "inputs", input_name),
+                f"image[{taken.fewest}..{taken.most}] allows nothing",
+                remedy="write the smaller count first, as image[0..8]",
+            )
 
 
 @of_each_pipeline
@@ -91,13 +112,18 @@ def steps(spec: Spec, name: str, pipeline: Pipeline) -> Faults:
             yield SAME_NAME.at((*place, step_name), f"an input is called {step_name} too")
         if step.stage not in spec.stages:
             known = ", ".join(spec.stages)
-            yield NO_STAGE.at((*place, step_name, "call"), f"there is no stage {step.stage!r}; there is {known}")
+            yield NO_STAGE.at(
+                (*place, step_name, "call"),
+                f"there is no stage {step.stage!r}; there is {known}",
+                remedy=did_you_mean(step.stage, spec.stages),
+            )
         for argument, source in step.takes.items():
             if source not in pipeline.inputs and source not in earlier:
                 known = ", ".join([*pipeline.inputs, *earlier])
                 yield NO_SOURCE.at(
                     (*place, step_name, "takes", argument),
                     f"{source!r} is neither an input nor an earlier step: {known}",
+                    remedy=did_you_mean(source, [*pipeline.inputs, *earlier]),
                 )
         earlier.append(step_name)
 
@@ -105,20 +131,22 @@ def steps(spec: Spec, name: str, pipeline: Pipeline) -> Faults:
 @of_each_pipeline
 def unread(spec: Spec, name: str, pipeline: Pipeline) -> Faults:
     read = {source for step in pipeline.steps.values() for source in step.takes.values()}
+    named = [*pipeline.inputs, *pipeline.steps]
+    meant = {closest(source, named) for source in read - set(named)}
     for step_name in list(pipeline.steps)[:-1]:
-        if step_name not in read:
+        if step_name not in read | meant:
             yield UNREAD.at(("pipelines", name, "steps", step_name), "no later step takes this result")
 
 
 @of_each_pipeline
 def over_budget(spec: Spec, name: str, pipeline: Pipeline) -> Faults:
     sla = spec.sla(name)
-    for path in paths(pipeline):
-        models = models_on(spec, pipeline, path)
-        if (total := budget(spec, models)) > sla:
-            parts = " + ".join(f"{model} {show_duration(budget(spec, [model]))}" for model in models)
-            yield OVER_BUDGET.at(
-                ("pipelines", name),
-                f"the budgets along {' → '.join(path)} are {show_duration(total)} ({parts}), "
-                f"more than the SLA of {show_duration(sla)}",
-            )
+    longest = longest_path(spec, pipeline)
+    if longest is not None and longest[0] > sla:
+        models = [model for step in longest[1] for model in models_of(spec, pipeline, step)]
+        parts = " + ".join(f"{model} {show_duration(budget(spec, [model]))}" for model in models)
+        yield OVER_BUDGET.at(
+            ("pipelines", name),
+            f"the budgets along {' → '.join(longest[1])} are {show_duration(longest[0])} ({parts}), "
+            f"more than the SLA of {show_duration(sla)}",
+        )

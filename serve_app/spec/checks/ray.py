@@ -1,13 +1,15 @@
-"""What Ray Serve drops in silence or refuses late: ports, autoscaling bounds, limits."""
+"""The service's front and the cluster: what Ray Serve drops in silence, or finds when it starts."""
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Iterator
 
 from serve_app.spec.checks.registry import of_the_spec
-from serve_app.spec.findings import Faults, Place, error
+from serve_app.spec.code import load_code, why_not_loaded
+from serve_app.spec.findings import Faults, Place, error, warning
 from serve_app.spec.part import UNKNOWN
-from serve_app.spec.ray import Replicas
 from serve_app.spec.schema import Spec
 from serve_app.spec.units import show_duration
 
@@ -20,27 +22,75 @@ PROXY_TIMEOUT = error(
     "R003", "A proxy timeout that is not longer than every SLA", "Ray's proxy answers 408 to requests still in time",
     "make it longer than the longest SLA",
 )  # fmt: skip
-REPLICA_BOUNDS = error(
-    "R010", "max_replicas below min_replicas", "Ray Serve refuses the deployment", "make it at least min_replicas"
-)
-TARGET = error(
-    "R011", "target_ongoing_requests above max_ongoing_requests", "a replica never has so many, so none is ever added",
-    "make the target smaller",
+TAKEN_PORT = warning(
+    "R004", "A port that something else may take first", "the service does not start when that is there before it",
+    "use a port that nobody hands out, as 8000 or 9000",
 )  # fmt: skip
+OPEN = warning(
+    "R005", "An ingress open to every network of its nodes", "nothing asks who sends a request",
+    "listen on 127.0.0.1, or put a gateway with authentication in front of it",
+)  # fmt: skip
+NO_HOST = error(
+    "R006", "A host that is no address", "Ray Serve's proxies cannot listen there",
+    "write an address or a name of the node alone, as 127.0.0.1 or 0.0.0.0",
+)  # fmt: skip
+GRPC_TIMEOUT = warning(
+    "R007", "A gRPC timeout that is not longer than every SLA", "Ray's proxy ends calls that are still in time",
+    "make it longer than the longest SLA, or leave it out",
+)  # fmt: skip
+NO_SERVICER = error(
+    "R008", "A gRPC servicer that cannot be used", "Ray Serve does not start",
+    "name the function add_…Servicer_to_server that protoc wrote, as my_package.my_pb2_grpc:add_MyServicer_to_server",
+)  # fmt: skip
+NO_EXPORTER = error(
+    "R009", "A tracing exporter that cannot be used", "no part of Ray Serve sends a trace, and only its logs say so",
+    "name a function without parameters that answers a list of OpenTelemetry's span processors",
+)  # fmt: skip
+NO_CAPACITY = warning(
+    "R023", "A target capacity of nothing", "Ray Serve ends every replica, Triton's too", "write how much shall run"
+)
+IMAGE = error(
+    "R024", "A container image together with other things to prepare", "Ray refuses the application",
+    "put them into the image",
+)  # fmt: skip
+
+# What plain `ray start --head`, Ray Serve and the Linux kernel hand out by default, first and last.
+_TAKEN = {
+    (9101, 9101): "Ray Serve's HAProxy",
+    (10001, 10001): "Ray's client server",
+    (10002, 19999): "workers of a plain `ray start`",
+    (30000, 31000): "Ray Serve's replicas behind HAProxy",
+    (32768, 60999): "every connection of this machine",
+}
+_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*")
+
+
+def _ports(spec: Spec) -> Iterator[tuple[Place, int]]:
+    yield ("service", "port"), spec.service.port
+    if spec.service.grpc is not None and spec.service.grpc is not UNKNOWN:
+        yield ("service", "grpc", "port"), spec.service.grpc.port
+    yield ("ray", "port"), spec.ray.port
+    yield ("ray", "dashboard_port"), spec.ray.dashboard_port
 
 
 @of_the_spec
 def same_port(spec: Spec) -> Faults:
-    ports = [
-        (("service", "port"), spec.service.port),
-        (("ray", "port"), spec.ray.port),
-        (("ray", "dashboard_port"), spec.ray.dashboard_port),
-    ]
-    known = [(place, port) for place, port in ports if port is not UNKNOWN]
+    known = [(place, port) for place, port in _ports(spec) if port is not UNKNOWN]
     for index, (place, port) in enumerate(known):
         for other, taken in known[:index]:
             if port == taken:
-                yield SAME_PORT.at(place, f"{'.'.join(other)} is {port} too")
+                yield SAME_PORT.at(place, f"{'.'.join(map(str, other))} is {port} too")
+
+
+@of_the_spec
+def taken_port(spec: Spec) -> Faults:
+    for place, port in _ports(spec):
+        if port is UNKNOWN:
+            continue
+        for (first, last), user in _TAKEN.items():
+            if first <= port <= last:
+                span = f"{first}" if first == last else f"{first} to {last}"
+                yield TAKEN_PORT.at(place, f"{port} may be taken by {user} ({span})")
 
 
 @of_the_spec
@@ -57,22 +107,59 @@ def proxy_timeout(spec: Spec) -> Faults:
 
 
 @of_the_spec
-def replicas(spec: Spec) -> Faults:
-    for place, each in _all_replicas(spec):
-        scaling = each.autoscaling
-        if scaling.min_replicas > scaling.max_replicas:
-            yield REPLICA_BOUNDS.at(
-                (*place, "autoscaling", "max_replicas"), f"{scaling.max_replicas} is less than {scaling.min_replicas}"
-            )
-        if scaling.target_ongoing_requests > each.max_ongoing_requests:
-            yield TARGET.at(
-                (*place, "autoscaling", "target_ongoing_requests"),
-                f"{scaling.target_ongoing_requests:g} is more than {each.max_ongoing_requests}",
-            )
+def host(spec: Spec) -> Faults:
+    given, place = spec.service.host, ("service", "host")
+    if given in ("0.0.0.0", "::"):
+        yield OPEN.at(place, f"{given} is every interface")
+    elif _HOST.fullmatch(given) is None:
+        yield NO_HOST.at(place, f"{given!r} is no address")
 
 
-def _all_replicas(spec: Spec) -> Iterator[tuple[Place, Replicas]]:
-    yield ("ingress",), spec.ingress
-    for name, stage in spec.stages.items():
-        if stage is not UNKNOWN and stage.replicas is not None:
-            yield ("stages", name, "replicas"), stage.replicas
+@of_the_spec
+def grpc_timeout(spec: Spec) -> Faults:
+    grpc = spec.service.grpc
+    if grpc is not None and grpc.timeout is not None and grpc.timeout <= spec.longest_sla:
+        timeout, sla = show_duration(grpc.timeout), show_duration(spec.longest_sla)
+        yield GRPC_TIMEOUT.at(("service", "grpc", "timeout"), f"it is {timeout}, and a request may take {sla}")
+
+
+@of_the_spec
+def servicers(spec: Spec) -> Faults:
+    for index, path in enumerate(spec.service.grpc.servicers if spec.service.grpc is not None else []):
+        place = ("service", "grpc", "servicers", index)
+        if reason := why_not_loaded(path):
+            yield NO_SERVICER.at(place, f"{path} cannot be loaded: {reason}")
+        elif not _takes(load_code(path), 2):
+            yield NO_SERVICER.at(place, f"{path} is not a function of a servicer and a server")
+
+
+@of_the_spec
+def exporter(spec: Spec) -> Faults:
+    path = spec.ray.tracing.exporter if spec.ray.tracing is not None else None
+    if path is None:
+        return
+    place = ("ray", "tracing", "exporter")
+    if reason := why_not_loaded(path):
+        yield NO_EXPORTER.at(place, f"{path} cannot be loaded: {reason}")
+    elif not _takes(load_code(path), 0):
+        yield NO_EXPORTER.at(place, f"{path} is not a function without parameters")
+
+
+def _takes(code: object, count: int) -> bool:
+    """Whether it is a function of so many parameters."""
+    return inspect.isfunction(code) and len(inspect.signature(code).parameters) == count
+
+
+@of_the_spec
+def capacity(spec: Spec) -> Faults:
+    if spec.ray.target_capacity == 0:
+        yield NO_CAPACITY.at(("ray", "target_capacity"), "0% of the replicas are none")
+
+
+@of_the_spec
+def image(spec: Spec) -> Faults:
+    given = spec.ray.runtime_environment
+    others = {"working_dir": given.working_dir, "py_modules": given.py_modules, "pip": given.pip}
+    for name, value in others.items():
+        if value and given.image is not None:
+            yield IMAGE.at(("ray", "runtime_environment", name), f"the processes run in {given.image}")

@@ -5,24 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from serve_app.spec.findings import Fault, Faults
+from serve_app.spec.findings import Fault, Faults, Place
 from serve_app.spec.model import Ensemble, Model
-from serve_app.spec.part import Unknown
+from serve_app.spec.part import UNKNOWN, Unknown
 from serve_app.spec.pipeline import Pipeline, Stage
 from serve_app.spec.profile import Profile
+from serve_app.spec.replicas import Replicas
 from serve_app.spec.resolved import Resolved
-from serve_app.spec.schema import Spec
+from serve_app.spec.schema import ProfileName, Spec
 
 _whole: list[Callable[[Spec], Faults]] = []
 _models: list[Callable[[Spec, str, Model], Faults]] = []
 _resolved: list[Callable[[Resolved], Faults]] = []
 _ensembles: list[Callable[[Spec, str, Ensemble], Faults]] = []
-_profiles: list[Callable[[Spec, str, Profile], Faults]] = []
+_profiles: list[Callable[[Spec, ProfileName, Profile], Faults]] = []
 _stages: list[Callable[[Spec, str, Stage], Faults]] = []
 _pipelines: list[Callable[[Spec, str, Pipeline], Faults]] = []
+_replicas: list[Callable[[Spec, Place, Replicas], Faults]] = []
 
 _Check = TypeVar("_Check", bound=Callable[..., Faults])
 _Item = TypeVar("_Item")
+_Ends = type[Exception] | tuple[type[Exception], ...]
 
 
 def _registers(checks: list[_Check]) -> Callable[[_Check], _Check]:
@@ -40,11 +43,14 @@ of_each_ensemble = _registers(_ensembles)
 of_each_profile = _registers(_profiles)
 of_each_stage = _registers(_stages)
 of_each_pipeline = _registers(_pipelines)
+of_all_replicas = _registers(_replicas)
 
 
-def run_checks(spec: Spec) -> list[Fault]:
-    """Every fault that the registered checks find."""
-    return [fault for section in _sections(spec) for faults in _known(section) for fault in _known(faults)]
+def run_checks(spec: Spec, *, whole: bool = True) -> list[Fault]:
+    """Every fault that the registered checks find. `whole` says that no value of the spec is UNKNOWN."""
+    # What is written in C, such as `re`, asks UNKNOWN for its type alone, and then raises TypeError.
+    ends: _Ends = Unknown if whole else (Unknown, TypeError)
+    return [fault for section in _sections(spec) for faults in _known(section, ends) for fault in _known(faults, ends)]
 
 
 def _sections(spec: Spec) -> list[Iterator[Faults]]:
@@ -62,12 +68,22 @@ def _sections(spec: Spec) -> list[Iterator[Faults]]:
         (check(spec, name, profile) for check in _profiles for name, profile in spec.profiles.items()),
         (check(spec, name, stage) for check in _stages for name, stage in spec.stages.items()),
         (check(spec, name, pipeline) for check in _pipelines for name, pipeline in spec.pipelines.items()),
+        (check(spec, place, replicas) for check in _replicas for place, replicas in all_replicas(spec)),
     ]
 
 
-def _known(items: Iterator[_Item]) -> Iterator[_Item]:
+def all_replicas(spec: Spec) -> Iterator[tuple[Place, Replicas]]:
+    """The processes of the ingress and of every stage, with their places."""
+    if spec.ingress is not UNKNOWN:
+        yield ("ingress",), spec.ingress
+    for name, stage in spec.stages.items():
+        if stage is not UNKNOWN and stage.replicas is not None and stage.replicas is not UNKNOWN:
+            yield ("stages", name, "replicas"), stage.replicas
+
+
+def _known(items: Iterator[_Item], ends: _Ends) -> Iterator[_Item]:
     """The items up to the first thing that cannot be known."""
     try:
         yield from items
-    except Unknown:
+    except ends:
         return

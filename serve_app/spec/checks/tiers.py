@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from serve_app.spec.checks.registry import of_the_spec
 from serve_app.spec.findings import Faults, error
+from serve_app.spec.part import UNKNOWN
 from serve_app.spec.schema import Spec
 
 ONE_DEFAULT = error(
@@ -18,8 +19,9 @@ NUMBERED = error(
 
 @of_the_spec
 def one_default(spec: Spec) -> Faults:
-    defaults = [name for name, tier in spec.tiers.items() if tier.default]
-    if len(defaults) != 1:
+    known = [tier for tier in spec.tiers.values() if tier is not UNKNOWN and tier.default is not UNKNOWN]
+    defaults = [tier for tier in known if tier.default]
+    if len(defaults) > 1 or (not defaults and len(known) == len(spec.tiers)):
         yield ONE_DEFAULT.at(("tiers",), f"{len(defaults)} tiers have default: true")
 
 

@@ -1,0 +1,36 @@
+"""`tandem drift`: ask, and compare."""
+
+from __future__ import annotations
+
+from serve_app.cluster.error import ClusterError
+from serve_app.drift.cluster import Dashboard, serve_details, triton_reports
+from serve_app.drift.difference import Drift
+from serve_app.drift.of_ray import ray_drift
+from serve_app.drift.of_triton import triton_drift
+from serve_app.render.ray_serve import TRITON, serve_config
+from serve_app.spec import Spec
+from serve_app.weights.errors import Progress
+
+
+def find_drift(spec: Spec, dashboard: Dashboard, progress: Progress) -> list[Drift]:
+    """Every way in which what runs is not what the spec says. ClusterError where the cluster cannot be asked."""
+    progress(f"asking Ray Serve at {dashboard.url}")
+    details = serve_details(dashboard)
+    drift = list(ray_drift(serve_config(spec), details))
+    application = details["applications"].get(spec.application)
+    if application is None or TRITON not in application["deployments"]:
+        return drift
+    deployed = application.get("deployed_app_config") or {}
+    digest = deployed.get("args", {}).get("spec")
+    progress("asking each Triton")
+    try:
+        reports = triton_reports(dashboard, spec.application, deployed.get("runtime_env") or {})
+    except ClusterError as error:
+        unasked = Drift(
+            TRITON, "answer", str(error), "its models' configurations", None, "see Ray's dashboard and logs"
+        )
+        return [*drift, unasked]
+    explained = list(triton_drift(spec, reports, digest))
+    # The digest alone says no more than what explains it.
+    told = any(each.effect == "restarts the application" for each in explained)
+    return [*(each for each in drift if not (told and each.what == "args.spec")), *explained]

@@ -1,0 +1,140 @@
+"""When two configurations mean the same to Triton: the defaults that it fills in, and what differs after that.
+
+Source of the defaults: `NormalizeModelConfig`, `NormalizeInstanceGroup` and `AutoCompleteBackendFields` in Triton's
+core, `src/model_config_utils.cc`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from google.protobuf import text_format
+from tritonclient.grpc import model_config_pb2 as pb
+
+from serve_app.spec.model import USUAL_FILES
+
+Device = Literal["cpu", "gpu"]
+
+ENSEMBLE = "ensemble"
+TENSORFLOW = "tensorflow"
+# What the backend's name says already.
+_IMPLIED_PLATFORMS = {"tensorrt": "tensorrt_plan", "onnxruntime": "onnxruntime_onnx", "pytorch": "pytorch_libtorch"}
+_TENSORFLOW_FILES = {"tensorflow_savedmodel": "model.savedmodel", "tensorflow_graphdef": "model.graphdef"}
+_BACKENDS = {
+    **{platform: backend for backend, platform in _IMPLIED_PLATFORMS.items()},
+    **dict.fromkeys(_TENSORFLOW_FILES, TENSORFLOW),
+}
+_SEQUENCE_IDLE_MICROSECONDS = 1_000_000
+_CPU_INSTANCES = {"onnxruntime": 2, TENSORFLOW: 2}
+# Empty, these say what their absence says. (`input_pinned_memory {}`, say, does not: it turns the memory off.)
+_MEANINGLESS_WHEN_EMPTY = ("model_transaction_policy", "response_cache", "model_metrics", "optimization")
+
+
+def normalised(config: pb.ModelConfig, device: Device) -> pb.ModelConfig:
+    """The configuration with what Triton assumes where it says nothing, and without what Triton ignores.
+
+    - an ensemble is known by its steps, a backend by the platform; a platform that its backend implies is dropped;
+      the model's file has the backend's usual name;
+    - the latest version is served; one instance group of kind auto; as many instances in a group as the backend's
+      default, which for ONNX Runtime and TensorFlow is 2 on a CPU;
+    - a sequence's slots are assigned directly, and it may idle for a second;
+    - levels and policies of levels are dropped where there are no priority levels, and an empty default queue policy;
+    - accelerators, cache, transaction policy, metrics and optimization are dropped where they are empty.
+    """
+    whole = pb.ModelConfig()
+    whole.CopyFrom(config)
+    _fill_in_backend(whole)
+    if not whole.HasField("version_policy"):
+        whole.version_policy.latest.num_versions = 1
+    if not whole.HasField("ensemble_scheduling"):
+        _fill_in_instances(whole, device)
+    if whole.HasField("dynamic_batching"):
+        _drop_idle_levels(whole.dynamic_batching)
+    if whole.HasField("sequence_batching"):
+        sequence = whole.sequence_batching
+        sequence.max_sequence_idle_microseconds = sequence.max_sequence_idle_microseconds or _SEQUENCE_IDLE_MICROSECONDS
+        if sequence.WhichOneof("strategy_choice") is None:
+            sequence.direct.SetInParent()
+    if not whole.optimization.execution_accelerators.ByteSize() and whole.HasField("optimization"):
+        whole.optimization.ClearField("execution_accelerators")
+    for field in _MEANINGLESS_WHEN_EMPTY:
+        if not getattr(whole, field).ByteSize():
+            whole.ClearField(field)
+    return whole
+
+
+def _fill_in_backend(config: pb.ModelConfig) -> None:
+    if config.HasField("ensemble_scheduling"):
+        config.platform = config.platform or ENSEMBLE
+        return
+    config.backend = config.backend or _BACKENDS.get(config.platform, "")
+    if config.platform == _IMPLIED_PLATFORMS.get(config.backend):
+        config.platform = ""
+    if config.backend == TENSORFLOW:
+        usual = _TENSORFLOW_FILES.get(config.platform, "")
+        config.default_model_filename = config.default_model_filename or usual
+        if config.default_model_filename == usual:
+            config.platform = ""
+    elif not config.platform:
+        config.default_model_filename = config.default_model_filename or USUAL_FILES.get(config.backend, "")
+
+
+def _fill_in_instances(config: pb.ModelConfig, device: Device) -> None:
+    if not config.instance_group:
+        config.instance_group.add()
+    group_kinds = pb.ModelInstanceGroup
+    for group in config.instance_group:
+        if group.count < 1:
+            on_cpu = group.kind == group_kinds.KIND_CPU or (group.kind == group_kinds.KIND_AUTO and device == "cpu")
+            group.count = _CPU_INSTANCES.get(config.backend, 1) if on_cpu else 1
+
+
+def _drop_idle_levels(batching: pb.ModelDynamicBatching) -> None:
+    if not batching.priority_levels:
+        batching.default_priority_level = 0
+        batching.priority_queue_policy.clear()
+    if not batching.default_queue_policy.ByteSize():
+        batching.ClearField("default_queue_policy")
+
+
+def differences(was: Any, becomes: Any, path: str = "") -> Iterator[str]:
+    """Every field in which two messages of the same type differ, with both values."""
+    for field in was.DESCRIPTOR.fields:
+        name = f"{path}{field.name}"
+        before, after = getattr(was, field.name), getattr(becomes, field.name)
+        if field.message_type is None:
+            before, after = (list(value) if field.is_repeated else value for value in (before, after))
+            if before != after:
+                yield f"{name} was {before!r}, and is {after!r}"
+        elif field.message_type.GetOptions().map_entry:
+            for key in sorted({*before, *after}):
+                yield from _differing(before.get(key), after.get(key), f"{name}[{key!r}]")
+        elif field.is_repeated:
+            for index in range(max(len(before), len(after))):
+                yield from _differing(_item(before, index), _item(after, index), f"{name}[{index}]")
+        else:
+            yield from _differing(
+                before if was.HasField(field.name) else None, after if becomes.HasField(field.name) else None, name
+            )
+
+
+def _item(values: Any, index: int) -> Any:
+    return values[index] if index < len(values) else None
+
+
+def _differing(before: Any, after: Any, name: str) -> Iterator[str]:
+    if before is None or after is None or isinstance(before, str):
+        if before != after:
+            yield f"{name} was {_shown(before)}, and is {_shown(after)}"
+        return
+    yield from differences(before, after, f"{name}.")
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "not there"
+    if isinstance(value, str):
+        return repr(value)
+    text = text_format.MessageToString(value, as_one_line=True)
+    return f"{{{text if len(text) < 80 else f'{text[:79]}…'}}}"

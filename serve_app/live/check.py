@@ -1,0 +1,224 @@
+"""The live check: prepare, start, load, compare, run, and clean up, with a finding for all that goes wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from tritonclient.grpc import model_config_pb2 as pb
+
+from serve_app.artefacts import find_triton, mirror_directory
+from serve_app.live import findings as found
+from serve_app.live.inference import batches, mismatches, requests
+from serve_app.live.ray_schema import schema_faults
+from serve_app.live.repository import write_repository
+from serve_app.live.session import Died, Hung, Refused, Session
+from serve_app.project import Project
+from serve_app.render.triton import model_config
+from serve_app.spec import ProfileName, Spec
+from serve_app.spec.findings import Fault, Faults, Place
+from serve_app.spec.model import Ensemble, Model
+from serve_app.spec.units import show_duration
+from serve_app.triton import guard
+from serve_app.triton.error import TritonError
+from serve_app.triton.find import Installation
+from serve_app.triton.launch import Features
+from serve_app.triton.reported import differences
+from serve_app.triton.server import TritonServer
+from serve_app.weights.errors import Progress, WeightsError
+from serve_app.weights.fetch import cache_directory
+from serve_app.weights.prepare import prepare
+from serve_app.weights.sources import sources
+
+PROFILE: ProfileName = "embedded"
+# The spec's words for the parts of ModelConfig that have one.
+_WORDS = {
+    "input": "inputs", "output": "outputs", "max_batch_size": "max_batch", "dynamic_batching": "batching",
+    "sequence_batching": "sequence", "instance_group": "instances", "version_policy": "versions",
+    "model_warmup": "warmup", "optimization": "optimization", "parameters": "parameters", "response_cache": "cache",
+    "default_model_filename": "file", "backend": "backend", "metric_tags": "metric_tags",
+}  # fmt: skip
+
+
+def live_faults(project: Project, spec: Spec, progress: Progress) -> list[Fault]:
+    """What a real Triton and the installed Ray find wrong with a valid spec of this project.
+
+    TritonError where the spec has no profile that can be tried here. Nothing but prepared weights is left behind.
+    """
+    if PROFILE not in spec.profiles:
+        only = ", ".join(spec.profiles)
+        raise TritonError(
+            f"--live tries the embedded profile on this machine's CPUs, and the spec has {only} only: add an embedded "
+            "profile, or try the models in a container with that Triton and its devices."
+        )
+    faults = list(schema_faults(spec))
+    unprepared = list(_preparation_faults(project, spec, progress))
+    faults += unprepared
+    try:
+        installation = find_triton(spec.profiles[PROFILE].triton, progress)
+    except (TritonError, WeightsError) as error:
+        return [*faults, found.NO_SERVER.at(("profiles", PROFILE, "triton"), str(error))]
+    absent = {str(fault.place[1]) for fault in unprepared}
+    return faults + asyncio.run(_triton_faults(project, spec, installation, absent, progress))
+
+
+def _preparation_faults(project: Project, spec: Spec, progress: Progress) -> Faults:
+    for source in sources(project.root, spec):
+        try:
+            prepare([source], project.repository, cache=cache_directory(), mirror=mirror_directory(), progress=progress)
+        except WeightsError as error:
+            yield found.NOT_PREPARED.at(("models", source.model, "weights"), str(error))
+
+
+async def _triton_faults(
+    project: Project, spec: Spec, installation: Installation, absent: set[str], progress: Progress
+) -> list[Fault]:
+    guard.remove_orphans()
+    folder = Path(tempfile.mkdtemp(prefix=guard.name_prefix(os.getpid())))
+    try:
+        repository = folder / "models"
+        repository.mkdir()
+        write_repository(repository, project, spec)
+        check = _Check(spec, installation, repository, folder, progress)
+        return [fault async for fault in check.faults(absent)]
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class _Check:
+    def __init__(self, spec: Spec, installation: Installation, repository: Path, logs: Path, progress: Progress):
+        self._spec = spec
+        self._installation = installation
+        self._repository = repository
+        self._logs = logs
+        self._progress = progress
+        self._triton = spec.profiles[PROFILE].triton
+        self._session = Session(self._start)
+
+    async def faults(self, bad: set[str]) -> AsyncIterator[Fault]:
+        """What is found; `bad` are the models that cannot be loaded."""
+        bad = set(bad)
+        async with self._session as session:
+            for name in _in_order(self._spec):
+                needed = [other for other in _needed(self._spec, name) if other in bad]
+                if needed and name not in bad:
+                    bad.add(name)
+                    yield found.UNCHECKED.at(_base(self._spec, name), f"it needs {', '.join(needed)}")
+                if name in bad:
+                    continue
+                self._progress(f"loading and running {name}")
+                try:
+                    async for fault in self._model(session, name):
+                        if fault.rule.severity == "error" and fault.rule is not found.OTHER_CONFIG:
+                            bad.add(name)
+                        yield fault
+                except TritonError as error:
+                    yield found.NO_SERVER.at(("profiles", PROFILE, "triton"), " ".join(str(error).split()))
+                    return
+        if not session.ended_by_itself:
+            place: Place = ("profiles", PROFILE, "triton", "exit_timeout")
+            yield found.SLOW_END.at(place, f"it had to be killed after {show_duration(self._triton.exit_timeout)}")
+
+    async def _start(self) -> TritonServer:
+        return await TritonServer.start(
+            self._installation,
+            self._repository,
+            models=[],
+            ready_timeout=self._triton.startup_timeout.total_seconds(),
+            exit_timeout=self._triton.exit_timeout.total_seconds(),
+            log_directory=self._logs,
+            environment={"CUDA_VISIBLE_DEVICES": ""},
+            features=Features.of(self._triton),
+        )
+
+    async def _model(self, session: Session, name: str) -> AsyncIterator[Fault]:
+        base = _base(self._spec, name)
+        limit = self._triton.startup_timeout
+        try:
+            await session.load([*_needed(self._spec, name), name], limit.total_seconds())
+            reported = await session.config(name, limit.total_seconds())
+        except Refused as refused:
+            yield found.NOT_LOADED.at(base, f"Triton says: {refused}")
+            return
+        except Hung:
+            yield found.LOAD_HANGS.at(base, f"it was not loaded within {show_duration(limit)}")
+            return
+        except Died as died:
+            yield found.SERVER_DIED.at(base, f"while it was loaded, {died}")
+            return
+        config = model_config(self._spec, name, PROFILE)
+        for fault in _config_faults(base, config, reported):
+            yield fault
+        served = self._spec.served(name)
+        for batch in batches(served, config.max_batch_size):
+            broken = [fault async for fault in self._run(session, name, served, batch)]
+            for fault in broken:
+                yield fault
+            if broken:
+                return
+
+    async def _run(
+        self, session: Session, name: str, served: Model | Ensemble, batch: int | None
+    ) -> AsyncIterator[Fault]:
+        base = _base(self._spec, name)
+        of = f" with a batch of {batch}" if batch else ""
+        limit: timedelta = max(self._spec.longest_sla, self._triton.startup_timeout)
+        refusals: list[Refused] = []
+        for request in requests(name, served, batch):
+            try:
+                answers = await session.infer(request, limit.total_seconds(), decoupled=served.decoupled)
+            except Refused as refused:
+                refusals.append(refused)
+            except Hung:
+                yield found.RUN_HANGS.at(base, f"a request{of} had no answer within {show_duration(limit)}")
+                return
+            except Died as died:
+                yield found.SERVER_DIED.at(base, f"at a request{of}, {died}")
+                return
+            else:
+                wrong = dict(pair for answer in answers for pair in mismatches(served, answer, batch))
+                for output, what in wrong.items():
+                    yield found.OTHER_ANSWER.at((*base, "outputs", output), f"{what}, at a request{of or ' of zeros'}")
+                return
+        rule = found.REFUSES_ZEROS if any(refused.of_the_input for refused in refusals) else found.NOT_RUN
+        yield rule.at(base, f"to a request{of}, it says: {refusals[0]}")
+
+
+def _config_faults(base: Place, wanted: pb.ModelConfig, reported: pb.ModelConfig) -> Iterator[Fault]:
+    for each in differences(wanted, reported):
+        word = _WORDS.get(each.field.split(".")[0].split("[")[0])
+        place = base if word is None else (*base, word)
+        yield found.OTHER_CONFIG.at(place, f"{each.field} was to be {each.wanted}, and Triton reports {each.reported}")
+
+
+def _base(spec: Spec, name: str) -> Place:
+    return ("models" if name in spec.models else "ensembles", name)
+
+
+def _needed(spec: Spec, name: str) -> list[str]:
+    """The models that must be loaded before this one can run: an ensemble's steps, and what code calls."""
+    reached: dict[str, None] = {}
+
+    def visit(each: str, within: tuple[str, ...]) -> None:
+        served: Any = spec.served(each)
+        inner = [step.model for step in served.steps] if isinstance(served, Ensemble) else served.calls
+        for other in inner:
+            if other not in within:
+                visit(other, (*within, other))
+        if each != name:
+            reached[each] = None
+
+    visit(name, (name,))
+    return list(reached)
+
+
+def _in_order(spec: Spec) -> list[str]:
+    """Every model and ensemble, those that others need first."""
+    names = [*spec.models, *spec.ensembles]
+    return list(dict.fromkeys(each for name in names for each in [*_needed(spec, name), name]))

@@ -1,0 +1,54 @@
+"""What a real Triton, or Ray's own schema, can find wrong."""
+
+from __future__ import annotations
+
+from serve_app.spec.findings import error, warning
+
+NOT_PREPARED = error(
+    "L001", "Weights that could not be prepared", "the deployment does not start", "do what the message says"
+)
+NO_SERVER = error(
+    "L002", "A Triton that does not start", "no model can be served on this machine", "do what the message says"
+)
+NOT_LOADED = error(
+    "L003", "A model that Triton cannot load", "the deployment does not start", "correct what Triton complains about"
+)
+LOAD_HANGS = error(
+    "L004", "A model that never finishes loading", "the deployment waits until its startup_timeout, and fails",
+    "see what the model does when it is initialized, or lengthen startup_timeout",
+)  # fmt: skip
+OTHER_CONFIG = error(
+    "L005", "A configuration that Triton changed", "the model runs otherwise than the spec says",
+    "write what Triton reports, or report it as a fault of Tandem's",
+)  # fmt: skip
+NOT_RUN = error("L006", "A model that fails on zeros", "it cannot be served", "correct the model")
+REFUSES_ZEROS = warning(
+    "L007", "A model that refuses zeros", "its answers were not checked", "nothing, if it is right to refuse them"
+)
+RUN_HANGS = error(
+    "L008", "An inference that never ends", "its requests run out of time, and its instance is lost",
+    "see what the model does with such a request",
+)  # fmt: skip
+OTHER_ANSWER = error(
+    "L009", "An answer with other tensors than the spec's", "stages and clients fail when they read it",
+    "correct the spec, or the model",
+)  # fmt: skip
+SERVER_DIED = error(
+    "L010", "A model that takes Triton down", "every model is down with it", "see what the model does there"
+)
+UNCHECKED = warning(
+    "L011", "A model that could not be checked", "nothing is known of it", "correct the other one first"
+)
+SLOW_END = warning(
+    "L012", "A Triton that does not end by itself", "it is killed at each redeploy, with the requests in work",
+    "see what the models do when they are finalized, or lengthen exit_timeout",
+)  # fmt: skip
+OTHER_RAY = error(
+    "L013", "Another Ray than the profile's is installed", "what is checked here is not what is deployed",
+    "install that Ray, or write this one",
+)  # fmt: skip
+RAY_REFUSES = error("L014", "A configuration that Ray Serve refuses", "`serve deploy` fails", "write what Ray takes")
+RAY_IGNORES = error(
+    "L015", "A field that the installed Ray does not know", "Ray passes over it in silence",
+    "remove it, or use a Ray that knows it",
+)  # fmt: skip

@@ -1,0 +1,158 @@
+"""A Triton for one check: models loaded and run one at a time, each with a deadline, whatever they do to the server."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Iterable
+from types import TracebackType
+from typing import Any
+
+import grpc
+from tritonclient.grpc import model_config_pb2, service_pb2, service_pb2_grpc
+
+from serve_app.triton.server import TritonServer
+
+_CHANNEL_OPTIONS = (
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+)
+# How long a server that broke off a call may take to be seen ending.
+_ENDING_S = 5.0
+_REPOSITORY = re.compile(r"/\S*/repository/")
+_NO_ID = "[request id: <id_unknown>] "
+
+
+class Refused(Exception):
+    """Triton's answer is an error."""
+
+    def __init__(self, reason: str, *, of_the_input: bool = False):
+        super().__init__(reason)
+        self.of_the_input = of_the_input
+
+
+class Hung(Exception):
+    """There is no answer within the deadline."""
+
+
+class Died(Exception):
+    """The server ended instead of answering; says how."""
+
+
+class Session:
+    """One server at a time, started when it is needed. What has been loaded into one that is lost is loaded again."""
+
+    def __init__(self, start: Callable[[], Awaitable[TritonServer]]):
+        self._start = start
+        self._server: TritonServer | None = None
+        self._channel: grpc.aio.Channel | None = None
+        self._loaded: set[str] = set()
+        self._hung = False
+        self.ended_by_itself = True
+
+    async def __aenter__(self) -> Session:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._server is not None and self._server.alive() and not self._hung and error is None:
+            ended = await self._server.stop()
+            self.ended_by_itself = not ended.startswith("was killed")
+        await self._end()
+
+    async def load(self, names: Iterable[str], deadline: float) -> None:
+        """Load those of the models that are not loaded, in order, each within `deadline` seconds.
+
+        TritonError where the server does not start, Refused, Hung or Died where a model does not load.
+        """
+        for name in names:
+            stub = await self._stub()
+            if name not in self._loaded:
+                try:
+                    await self._call(stub.RepositoryModelLoad, _load(name), deadline)
+                except Hung:
+                    await self._end()  # a server that loads a model answers no other order
+                    raise
+                self._loaded.add(name)
+
+    async def config(self, name: str, deadline: float) -> model_config_pb2.ModelConfig:
+        """What the server says of a loaded model's configuration."""
+        stub = await self._stub()
+        answer = await self._call(stub.ModelConfig, service_pb2.ModelConfigRequest(name=name), deadline)
+        return answer.config
+
+    async def infer(self, request: Any, deadline: float, *, decoupled: bool) -> list[Any]:
+        """The answers to a request: one, or of a decoupled model any number."""
+        stub = await self._stub()
+        try:
+            if decoupled:
+                return await asyncio.wait_for(self._stream(stub, request), deadline)
+            return [await self._call(stub.ModelInfer, request, deadline)]
+        except (Hung, asyncio.TimeoutError):
+            self._hung = True
+            raise Hung from None
+
+    async def _stream(self, stub: Any, request: Any) -> list[Any]:
+        """Every answer until Triton ends the stream. It is not broken off: Triton 2.51 would not end after that."""
+        answers = []
+        refused = ""
+        try:
+            async for answer in stub.ModelStreamInfer(iter([request])):
+                refused = refused or answer.error_message
+                answers.append(answer.infer_response)
+        except grpc.aio.AioRpcError as error:
+            raise await self._failure(error) from None
+        if refused:
+            raise Refused(self._cleaned(refused))
+        return [answer for answer in answers if answer.outputs]
+
+    async def _call(self, method: Any, request: Any, deadline: float) -> Any:
+        try:
+            return await method(request, timeout=deadline)
+        except grpc.aio.AioRpcError as error:
+            raise await self._failure(error) from None
+
+    async def _failure(self, error: grpc.aio.AioRpcError) -> Refused | Hung | Died:
+        if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
+            return Hung()
+        assert self._server is not None
+        if error.code() is grpc.StatusCode.UNAVAILABLE:
+            ending = asyncio.ensure_future(self._server.wait_exit())
+            await asyncio.wait([ending], timeout=_ENDING_S)
+            if ending.done():
+                reasons = [*self._server.recent_errors()][-3:]
+                return Died("; ".join([f"Triton {ending.result()}", *map(self._cleaned, reasons)]))
+            ending.cancel()
+        reason = self._cleaned(error.details() or str(error.code()))
+        if "failed to poll from model repository" in reason:  # which says nothing; the log does
+            reason = "; ".join([reason, *map(self._cleaned, self._server.recent_errors()[-1:])])
+        return Refused(reason, of_the_input=error.code() is grpc.StatusCode.INVALID_ARGUMENT)
+
+    def _cleaned(self, text: str) -> str:
+        """Triton's words without the temporary folder, the frames of tracebacks, and line breaks."""
+        head = re.split(r"\n+At:\n", text)[0]
+        return " ".join(_REPOSITORY.sub("model_repository/", head.replace(_NO_ID, "")).split()).rstrip("; ")
+
+    async def _stub(self) -> Any:
+        if self._server is None or not self._server.alive():
+            await self._end()
+            self._server = await self._start()
+            self._channel = grpc.aio.insecure_channel(self._server.address, options=_CHANNEL_OPTIONS)
+        return service_pb2_grpc.GRPCInferenceServiceStub(self._channel)
+
+    async def _end(self) -> None:
+        """End the server at once, and forget what it had loaded."""
+        channel, self._channel = self._channel, None
+        server, self._server = self._server, None
+        self._loaded.clear()
+        if channel is not None:
+            await channel.close()
+        if server is not None:
+            await server.stop(0)
+
+
+def _load(name: str) -> Any:
+    return service_pb2.RepositoryModelLoadRequest(model_name=name)

@@ -1,0 +1,149 @@
+"""The files of a project's models against its spec: weights, ONNX graphs, python code, labels, versions.
+
+What `tandem render` and `tandem models pull` have still to make is not missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from google.protobuf import json_format
+
+from serve_app.project import Project, project_of
+from serve_app.render import VERSION_KEEPER
+from serve_app.render.triton import model_config
+from serve_app.spec import ProfileName, Spec
+from serve_app.spec.findings import Fault, Faults, Place, error
+from serve_app.spec.load import Report, examine_file
+from serve_app.spec.model import ONNX_FILE, PYTHON_FILE, Model
+from serve_app.spec.part import Unknown
+from serve_app.spec.resolved import Resolved
+from serve_app.triton.model_folder import (
+    NO_MODEL_FILE,
+    NO_VERSION,
+    FileFault,
+    folder_faults,
+    model_file,
+    served_versions,
+)
+from serve_app.weights.agreement import disagreements
+from serve_app.weights.errors import WeightsError
+from serve_app.weights.fetch import sha256_of
+from serve_app.weights.prepare import LocalFile, Source, missing
+from serve_app.weights.sources import sources
+
+NO_SOURCE = error(
+    "W010", "A file of weights that does not exist", "the model cannot be prepared",
+    "put the file there, or correct its path",
+)  # fmt: skip
+OTHER_SOURCE = error(
+    "W011", "A file of weights with another SHA-256 than the spec pins", "it is refused when the model is prepared",
+    "write its sha256, if it is the file you mean",
+)  # fmt: skip
+
+
+def examine_with_files(spec_file: Path) -> Report:
+    """Read a spec and check all of it, and where it is a project's own, the files of its models.
+
+    Those of a model whose entry is wrong itself are left out.
+    """
+    report, project = examine_file(spec_file), project_of(spec_file)
+    if project is None or report.spec is None:
+        return report
+    wrong = {finding.fault.place[:2] for finding in report.errors}
+    return report.adding(file_faults(project, report.spec, lambda base: base not in wrong))
+
+
+def file_faults(project: Project, spec: Spec, wanted: Callable[[Place], bool] = lambda base: True) -> list[Fault]:
+    """What is wrong with the files of the models and ensembles whose place `wanted` wants."""
+    made = _still_made(project, spec)
+    faults: list[Fault] = []
+    for source in sources(project.root, spec):
+        if wanted(("models", source.model)):
+            faults += _source_faults(project, source)
+    for kind, names in (("models", spec.models), ("ensembles", spec.ensembles)):
+        for name in names:
+            if wanted((kind, name)):
+                for profile in spec.profiles:
+                    faults += _known(_folder_faults(project, spec, name, profile, (kind, name), made))
+    return list(dict.fromkeys(faults))
+
+
+def _known(faults: Faults) -> Faults:
+    """The faults up to the first thing that follows from another part of the spec, which is wrong."""
+    try:
+        yield from faults
+    except (Unknown, ValueError, json_format.ParseError):  # protobuf refuses a number out of its range
+        return
+
+
+def _source_faults(project: Project, source: Source) -> Iterator[Fault]:
+    if not isinstance(source.file, LocalFile):
+        return  # a package's is checked when it is fetched
+    place: Place = ("models", source.model, "weights")
+    path = source.file.path
+    if path.is_file():
+        if (found := sha256_of(path)) != source.file.sha256:
+            yield OTHER_SOURCE.at((*place, "sha256"), f"{_shown(project, path)} has {found}")
+        return
+    try:
+        needed = bool(missing([source], project.repository))
+    except WeightsError:
+        return  # its recipe cannot be loaded, which the checks of the spec's code say
+    if needed:
+        yield NO_SOURCE.at((*place, "file"), f"there is no file {_shown(project, path)}")
+
+
+def _folder_faults(
+    project: Project, spec: Spec, name: str, profile: ProfileName, base: Place, made: set[Path]
+) -> Iterator[Fault]:
+    folder = project.repository / name
+    config = model_config(spec, name, profile)
+    served = spec.served(name)
+    for problem in folder_faults(folder, config):
+        # What another device's profile loads is often made there, as TensorRT's engines are.
+        if profile != spec.primary_profile and problem.rule in (NO_MODEL_FILE, NO_VERSION):
+            continue
+        if not any(path == problem.file or problem.file in path.parents for path in made):
+            yield _fault(project, problem, _place(spec, name, profile, base, problem))
+    if isinstance(served, Model) and (
+        config.backend == "onnxruntime" or Resolved(spec, name, profile).has_tandems_code
+    ):
+        for version in served_versions(folder, config):
+            file = version / ONNX_FILE if config.backend == "python" else model_file(version, config)
+            if file is not None and file.is_file():
+                yield from disagreements(file, served, config.max_batch_size, base)
+
+
+def _place(spec: Spec, name: str, profile: ProfileName, base: Place, problem: FileFault) -> Place:
+    if problem.about == ("file",) and isinstance(spec.served(name), Model):
+        found = Resolved(spec, name, profile)
+        given = found.override.file is not None or found.model.file is not None
+        return found.place("file" if given else "backend")
+    return (*base, *problem.about)
+
+
+def _fault(project: Project, problem: FileFault, place: Place) -> Fault:
+    return problem.rule.at(place, f"{_shown(project, problem.file)} {problem.what}", remedy=problem.remedy)
+
+
+def _shown(project: Project, path: Path) -> str:
+    return str(path.relative_to(project.root)) if path.is_relative_to(project.root) else str(path)
+
+
+def _still_made(project: Project, spec: Spec) -> set[Path]:
+    """The files that are not there yet because `tandem render` or `tandem models pull` makes them."""
+    made = {project.repository / name / "1" / VERSION_KEEPER for name in spec.ensembles}
+    for name, model in spec.models.items():
+        if any(Resolved(spec, name, profile).has_tandems_code for profile in spec.profiles):
+            made.add(project.repository / name / "1" / PYTHON_FILE)
+        if model.weights is not None:
+            onnx = project.repository / name / "1" / ONNX_FILE
+            # A recipe may make a label file too, together with the model.
+            made |= {onnx} if onnx.exists() else {onnx, *(onnx.parents[1] / labels for labels in _labels(model))}
+    return {path for path in made if not path.exists()}
+
+
+def _labels(model: Model) -> list[str]:
+    return [output.labels for output in model.outputs.values() if output.labels == "labels.txt"]

@@ -1,0 +1,53 @@
+"""What YAML's parser says, in words that name the mistake."""
+
+from __future__ import annotations
+
+import re
+
+import yaml
+
+from serve_app.spec.findings import Fault, error
+
+NOT_YAML = error("Y002", "The file is not YAML", "nothing in it can be used", "correct it at that line")
+
+_INDENT = "indent every key of a mapping by the same number of spaces"
+_QUOTE = "put the text in quotes"
+_WORDS: list[tuple[str, str, str]] = [
+    (r"found character '\\t'", "a tab stands where only spaces may", "indent with spaces"),
+    (r"found character ('.*') that cannot start", r"a text cannot start with \1", _QUOTE),
+    (
+        "mapping values are not allowed",
+        "a second `: ` in one line, or a line that is indented deeper than its mapping",
+        f"{_QUOTE} where it holds `: `, or {_INDENT}",
+    ),
+    ("sequence entries are not allowed", "a list's `- ` stands behind a key", "start the list on a line of its own"),
+    ("mapping keys are not allowed", "a key cannot stand here", _INDENT),
+    (
+        "could not find expected ':'",
+        "a line without a key and its colon",
+        "write `key: value`, and indent what goes on",
+    ),
+    ("expected <block end>", "the line does not belong to the mapping or list above it", _INDENT),
+    ("invalid indentation or unclosed", "a bracket is never closed, or the line is not indented enough", _INDENT),
+    (r"expected ',' or '(.)'", r"a comma is missing, or the bracket is never closed by \1", r"write , or \1 here"),
+    ("found unexpected end of stream", "a quote is opened and never closed", "close the quote"),
+    ("found unexpected document separator", "a quote is opened and never closed", "close the quote"),
+    (r"unknown escape character (.*)$", r"\\ and \1 mean nothing in double quotes", "use single quotes, or write \\\\"),
+    ("expected escape sequence", "an escape in double quotes is cut short", "use single quotes, or write \\\\"),
+    ("expected alphabetic or numeric", "a text cannot start with & or *", _QUOTE),
+    ("expected chomping or indentation", "| and > start a text of several lines", _QUOTE),
+    ("document start", "something stands behind the document's end", "remove it"),
+    ("tag", "a tag that YAML cannot read", "write the value without it"),
+    ("version 1", "a version of YAML that there is no reader for", "remove the %YAML line"),
+    ("directive", "a line that starts with % and means nothing", "remove it"),
+    ("node content", "a value is missing", "write it"),
+]
+
+
+def in_our_words(broken: yaml.MarkedYAMLError) -> Fault:
+    """The fault behind an error of the parser."""
+    said = f"{broken.context or ''}; {broken.problem or ''}"
+    for pattern, what, remedy in _WORDS:
+        if found := re.search(pattern, said):
+            return NOT_YAML.at((), found.expand(what), remedy=found.expand(remedy))
+    return NOT_YAML.at((), str(broken.problem or broken.context))

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import pytest
+from google.protobuf import text_format
+from tritonclient.grpc import model_config_pb2 as pb
+
+from serve_app.importing.equivalence import Device, differences, normalised
+
+
+def parsed(text: str) -> pb.ModelConfig:
+    return text_format.Parse(text, pb.ModelConfig())
+
+
+@pytest.mark.parametrize(
+    ("short", "long"),
+    [
+        ("", "version_policy { latest { num_versions: 1 } }"),
+        ("", "instance_group [{ kind: KIND_AUTO count: 1 }]"),
+        ("instance_group [{ kind: KIND_GPU }]", "instance_group [{ kind: KIND_GPU count: 1 }]"),
+        ("instance_group [{ count: -3 }]", "instance_group [{ count: 1 }]"),
+        (
+            'backend: "onnxruntime" instance_group [{ kind: KIND_CPU }]',
+            'backend: "onnxruntime" instance_group [{ kind: KIND_CPU count: 2 }]',
+        ),
+        ('platform: "tensorrt_plan"', 'backend: "tensorrt"'),
+        ('backend: "python"', 'backend: "python" default_model_filename: "model.py"'),
+        ('platform: "onnxruntime_onnx"', 'backend: "onnxruntime" default_model_filename: "model.onnx"'),
+        ('platform: "tensorflow_graphdef"', 'backend: "tensorflow" default_model_filename: "model.graphdef"'),
+        ("dynamic_batching {}", "dynamic_batching { default_queue_policy {} }"),
+        ("dynamic_batching {}", "dynamic_batching { default_priority_level: 2 priority_queue_policy { key: 1 } }"),
+        ("sequence_batching {}", "sequence_batching { direct {} max_sequence_idle_microseconds: 1000000 }"),
+        ("", "model_transaction_policy { decoupled: false } response_cache {} optimization {} model_metrics {}"),
+        ("ensemble_scheduling {}", 'ensemble_scheduling {} platform: "ensemble"'),
+    ],
+)
+def test_what_triton_assumes_may_be_left_out(short: str, long: str) -> None:
+    assert list(differences(normalised(parsed(short), "gpu"), normalised(parsed(long), "gpu"))) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("", "optimization { input_pinned_memory {} }"),
+        ('platform: "tensorflow_graphdef"', 'platform: "tensorflow_savedmodel"'),
+        ("", "version_policy { latest { num_versions: 2 } }"),
+        ("", "dynamic_batching {}"),
+        ('input [{ name: "x" reshape {} }]', 'input [{ name: "x" }]'),
+        ("instance_group [{ kind: KIND_CPU }]", "instance_group [{ kind: KIND_GPU }]"),
+        ('backend: "pytorch" platform: "torch_aoti"', 'backend: "pytorch"'),
+    ],
+)
+def test_what_means_something_else_differs(one: str, other: str) -> None:
+    assert list(differences(normalised(parsed(one), "gpu"), normalised(parsed(other), "gpu")))
+
+
+@pytest.mark.parametrize(("device", "count"), [("cpu", 2), ("gpu", 1)])
+def test_how_many_instances_run_on_what_is_there_depends_on_the_device(device: Device, count: int) -> None:
+    assert normalised(parsed('backend: "onnxruntime"'), device).instance_group[0].count == count
+
+
+def test_a_difference_names_its_field_and_both_values() -> None:
+    was = parsed(
+        'max_batch_size: 4 input [{ name: "x" dims: [3, 4] }, { name: "z" }] '
+        'parameters { key: "a" value { string_value: "1" } } '
+        "dynamic_batching { preferred_batch_size: [1] }"
+    )
+    becomes = parsed('max_batch_size: 8 input [{ name: "x" dims: [3] }] metric_tags { key: "a" value: "b" }')
+    assert list(differences(was, becomes)) == [
+        "max_batch_size was 4, and is 8",
+        "input[0].dims was [3, 4], and is [3]",
+        'input[1] was {name: "z"}, and is not there',
+        "dynamic_batching was {preferred_batch_size: 1}, and is not there",
+        "metric_tags['a'] was not there, and is 'b'",
+        "parameters['a'] was {string_value: \"1\"}, and is not there",
+    ]

@@ -1,0 +1,126 @@
+"""The live check around the models: the server, the weights, the configuration that Triton reports, and its end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from serve_app.live import check as live
+from serve_app.live.check import live_faults
+from serve_app.spec import load_spec
+from serve_app.triton.error import TritonError
+from tests.live.conftest import ECHO, MODEL, Checked, make_project, traces
+from tests.rules.case import GONE
+
+Check = Callable[..., Checked]
+ENDLESS_FINALIZE = (
+    ECHO
+    + """
+    def finalize(self):
+        import time
+        time.sleep(600)
+"""
+)
+HANGS = (
+    ECHO
+    + """
+    def initialize(self, args):
+        import time
+        time.sleep(600)
+"""
+)
+
+
+def test_every_field_that_triton_reports_otherwise_is_a_finding(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = live.model_config
+
+    def other(*arguments: object) -> object:
+        config = real(*arguments)
+        config.dynamic_batching.max_queue_delay_microseconds = 7
+        config.input[0].dims[0] = 5
+        return config
+
+    monkeypatch.setattr(live, "model_config", other)
+    checked = check({"m": ECHO})
+    assert [(fault.rule.code, fault.place, fault.what) for fault in checked.faults] == [
+        ("L005", ("models", "m", "inputs"), "input[0].dims was to be [5], and Triton reports [4]"),
+        (
+            "L005",
+            ("models", "m", "batching"),
+            "dynamic_batching.max_queue_delay_microseconds was to be 7, and Triton reports 1000",
+        ),
+    ]
+
+
+def test_a_triton_that_does_not_end_when_it_is_told_to_is_killed_and_named(check: Check) -> None:
+    checked = check({"m": ENDLESS_FINALIZE}, {"profiles": {"embedded": {"triton": {"exit_timeout": "2s"}}}})
+    assert checked.show() == [
+        "L012 profiles.embedded.triton.exit_timeout: it had to be killed after 2s: it is killed at each redeploy, with "
+        "the requests in work; see what the models do when they are finalized, or lengthen exit_timeout"
+    ]
+
+
+def test_a_server_that_cannot_be_had_is_one_finding(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", os.defpath)
+    checked = check({"m": ECHO}, {"profiles": {"embedded": {"triton": {"requirement": GONE, "sha256": GONE}}}})
+    assert [fault.rule.code for fault in checked.faults] == ["L002"]
+    assert "no tritonserver" in checked.faults[0].what
+
+
+def test_a_server_older_than_the_profile_asks_for_is_a_finding(check: Check) -> None:
+    checked = check({"m": ECHO}, {"profiles": {"embedded": {"triton": {"version": "2.99.0"}}}})
+    assert [fault.rule.code for fault in checked.faults] == ["L002"]
+    assert "is Triton 2.51.0, and the spec's profile needs 2.99.0 or newer" in checked.faults[0].what
+
+
+def test_weights_that_cannot_be_prepared_are_named_and_the_other_models_checked(check: Check) -> None:
+    weights = {"file": "absent.onnx", "sha256": "0" * 64}
+    lacking = {**MODEL, "backend": "onnx", "weights": weights}
+    refused = ECHO.replace("TritonPythonModel", "Another")
+    checked = check({"m": ECHO, "unfit": refused}, {"models": {"lacking": lacking}})
+    assert checked.only("lacking").rule.code == "L001"
+    assert "absent.onnx" in checked.only("lacking").what
+    assert checked.of("m") == []
+    assert checked.codes("unfit") == ["L003"]
+
+
+def test_a_spec_without_a_profile_for_this_machine_is_told_what_is_needed(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "project", {"m": ECHO}, {})
+    spec = load_spec(project.spec_file)
+    gpu = spec.model_copy(update={"profiles": {"gpu": spec.profiles["embedded"]}})
+    with pytest.raises(TritonError, match=r"the spec has gpu only: add an embedded profile, or try the models in a"):
+        live_faults(project, gpu, lambda text: None)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+def test_an_interrupted_check_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
+    project = make_project(tmp_path / "project", {"m": HANGS}, {})
+    before = traces()
+    command = [str(Path(sys.executable).parent / "tandem"), "--project", str(project.root), "validate", "--live"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as validate:
+        assert validate.stdout is not None
+        for line in validate.stdout:
+            if "loading and running m" in line:
+                break
+        validate.send_signal(number)
+        validate.communicate(timeout=30)
+    assert validate.returncode not in (0, None)
+    assert traces() <= before
+
+
+def test_the_command_shows_what_was_found_at_its_line_and_fails(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "project", {"m": ECHO, "unfit": ECHO.replace('"x"', '"z"')}, {})
+    command = [str(Path(sys.executable).parent / "tandem"), "--project", str(project.root), "validate", "--live"]
+    validate = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    line = project.spec_file.read_text().splitlines().index("  unfit:") + 1
+    assert validate.returncode == 1, validate.stdout + validate.stderr
+    shown = validate.stdout + validate.stderr
+    assert f"spec.yaml:{line}" in shown
+    assert "L006" in shown
+    assert "models.m" not in shown

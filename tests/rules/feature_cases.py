@@ -1,0 +1,298 @@
+"""What a single model does besides running: cache, decoupled answers, tensors of a batch, optimisation, metrics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.rules.case import MINIMAL, Case
+from tests.rules.pipeline_cases import served
+
+GPU: dict[str, Any] = {
+    **MINIMAL["profiles"]["embedded"],
+    "device": "gpu",
+    "onnx": "onnxruntime",
+    "triton": {**MINIMAL["profiles"]["embedded"]["triton"], "gpus": 1},
+}
+FAMILY = "nv_inference_first_response_histogram_ms"
+SEQUENCE = {"idle_timeout": "1s", "direct": {}}
+ELEMENTS = {"kind": "element_count", "targets": ["n"], "type": "int32", "sources": ["x"]}
+
+
+def model(**fields: Any) -> dict[str, Any]:
+    return {"models": {"m": fields}}
+
+
+def native(**fields: Any) -> dict[str, Any]:
+    """The model in a profile with ONNX Runtime as Triton's backend."""
+    return {"profiles": {"gpu": GPU}, "models": {"m": {"backend": "onnxruntime", **fields}}}
+
+
+def tensorrt(**parameters: str) -> dict[str, Any]:
+    return native(optimization={"gpu_accelerators": [{"name": "tensorrt", "parameters": parameters}]})
+
+
+def batch_input(**changes: Any) -> dict[str, Any]:
+    return model(batch_inputs=[{**ELEMENTS, **changes}])
+
+
+def batch_output(**changes: Any) -> dict[str, Any]:
+    return model(batch_outputs=[{"targets": ["y"], "sources": ["x"], **changes}])
+
+
+def ensemble(**fields: Any) -> dict[str, Any]:
+    step = {"model": "m", "takes": {"x": "x"}, "gives": {"y": "y"}}
+    tensors = {"inputs": {"x": "float32[4]"}, "outputs": {"y": "float32[4]"}}
+    return {"ensembles": {"e": {**tensors, "max_batch": 8, "steps": [step], **fields}}}
+
+
+SCHEDULERS = {
+    "two schedulers": Case(
+        "T160",
+        model(sequence=SEQUENCE),
+        "models.m.sequence",
+        "batching and sequence are given",
+        refused="failed to read text proto",
+        config='name: "m" backend: "python" dynamic_batching {} sequence_batching {direct {}}',
+    ),
+    "three schedulers": Case("T160", model(sequence=SEQUENCE, unscheduled=True), "models.m.unscheduled"),
+    "a profile's delay of a model that does not batch": Case(
+        "T161",
+        model(batching=None, unscheduled=True, profiles={"embedded": {"queue_delay": "1ms"}}),
+        "models.m.profiles.embedded.queue_delay",
+        "m does not batch dynamically",
+    ),
+    "a profile's sizes of a model that keeps sequences": Case(
+        "T161",
+        model(batching=None, sequence=SEQUENCE, profiles={"embedded": {"preferred_sizes": [4]}}),
+        "models.m.profiles.embedded.preferred_sizes",
+    ),
+    "threads of a model with code of its own": Case("T161", model(threads=2), "models.m.threads", loads=True),
+    "threads of a native model": Case(
+        "T161",
+        {"profiles": {"gpu": GPU}, **model(backend="onnx", profiles={"gpu": {"threads": 2}})},
+        "models.m.profiles.gpu.threads",
+        "write parameters: {intra_op_thread_count: '2'}",
+    ),
+}
+
+CACHES = {
+    "a cached model without a cache": Case(
+        "T162", model(cache=True), "models.m.cache", "profile embedded has no response_cache"
+    ),
+    "a cached ensemble without a cache": Case("T162", ensemble(cache=True), "ensembles.e.cache", model="e", loads=True),
+    "a cache that no model uses": Case(
+        "T163",
+        {"profiles": {"embedded": {"triton": {"response_cache": "64MiB"}}}},
+        "profiles.embedded.triton.response_cache",
+    ),
+    "a cached model that keeps sequences": Case(
+        "T164",
+        model(cache=True, batching=None, sequence=SEQUENCE),
+        "models.m.cache",
+        "m is cached and keeps sequences",
+        refused="Response Cache does not currently support model m with sequence batching scheduler",
+    ),
+    "a cached model that is decoupled": Case(
+        "T164",
+        model(cache=True, decoupled=True),
+        "models.m.cache",
+        "m is cached, and m is decoupled",
+        refused="Response Cache does not currently support model m with 'decoupled' transaction policy",
+    ),
+    "a cached ensemble of a decoupled model": Case(
+        "T164",
+        {**model(decoupled=True), **ensemble(cache=True)},
+        "ensembles.e.cache",
+        "e is cached, and m is decoupled",
+        refused="Response Cache does not currently support model e with 'decoupled' transaction policy",
+        model="e",
+    ),
+    "a decoupled model that a stage calls": Case(
+        "T177", served(model(decoupled=True)), "stages.echo.models", "echo calls m, and m is decoupled"
+    ),
+    "a decoupled ensemble that a stage calls": Case(
+        "T177",
+        served({**model(decoupled=True), **ensemble(), "stages": {"echo": {"models": ["e"]}}}),
+        "stages.echo.models",
+        "echo calls e, and m is decoupled",
+    ),
+    "a decoupled onnx model": Case("T178", model(backend="onnx", decoupled=True), "models.m.decoupled"),
+}
+
+BATCH_TENSORS = {
+    "a batch input of two sources": Case(
+        "T165",
+        batch_input(sources=["x", "x"]),
+        "models.m.batch_inputs.0.sources",
+        "2 sources are given",
+        refused="batch input kind 'BATCH_ELEMENT_COUNT' expects 1 source input, got 2",
+    ),
+    "a batch input of no input": Case(
+        "T165",
+        batch_input(sources=["z"]),
+        "models.m.batch_inputs.0.sources",
+        "'z' is no input",
+        refused="unknown source input name 'z'",
+    ),
+    "a batch input of another type": Case(
+        "T165",
+        batch_input(type="int64"),
+        "models.m.batch_inputs.0.type",
+        "write int32 or float32",
+        refused="batch input data type must be TYPE_INT32 or TYPE_FP32",
+    ),
+    "a batch output of two sources": Case(
+        "T165",
+        batch_output(sources=["x", "x"]),
+        "models.m.batch_outputs.0.sources",
+        refused="batch output kind 'BATCH_SCATTER_WITH_INPUT_SHAPE' expects 1 source input, got 2",
+    ),
+    "a batch output of no output": Case(
+        "T165",
+        batch_output(targets=["z"]),
+        "models.m.batch_outputs.0.targets",
+        "'z' is no output of m",
+        refused="unknown target output name 'z'",
+    ),
+    "a batch output twice": Case(
+        "T165",
+        batch_output(targets=["y", "y"]),
+        "models.m.batch_outputs.0.targets",
+        "'y' is there twice",
+        refused="target output name 'y' can only be specified once",
+    ),
+    "a batch input that is an input": Case(
+        "T166", batch_input(targets=["x"]), "models.m.batch_inputs.0.targets", loads=True
+    ),
+    "a batch input in the python backend": Case("T167", batch_input(), "models.m.batch_inputs"),
+    "a batch output in the python backend": Case("T167", batch_output(), "models.m.batch_outputs", loads=True),
+}
+
+OPTIMIZATION = {
+    "an accelerator in the python backend": Case(
+        "T167",
+        model(optimization={"cpu_accelerators": ["nonsense"]}),
+        "models.m.optimization.cpu_accelerators",
+        "runs in the python backend",
+        loads=True,
+    ),
+    "CUDA graphs in the python backend": Case(
+        "T167", model(optimization={"cuda": {"graphs": True}}), "models.m.optimization.cuda", loads=True
+    ),
+    "an unknown accelerator": Case(
+        "T168",
+        native(optimization={"gpu_accelerators": ["tensort"]}),
+        "models.m.optimization.gpu_accelerators.0",
+        "there is no accelerator 'tensort': Triton refuses to load the model; write tensorrt or cuda",
+    ),
+    "a GPU's accelerator for the CPU": Case(
+        "T168",
+        native(optimization={"cpu_accelerators": ["cuda"]}),
+        "models.m.optimization.cpu_accelerators.0",
+        "write openvino",
+    ),
+    "an unknown precision": Case(
+        "T168",
+        tensorrt(precision_mode="fp16"),
+        "models.m.optimization.gpu_accelerators.0.parameters.precision_mode",
+        "write one of FP32, FP16, INT8",
+    ),
+    "an unknown parameter of TensorRT": Case(
+        "T168",
+        tensorrt(workspace="1000"),
+        "models.m.optimization.gpu_accelerators.0.parameters.workspace",
+        "TensorRT has no parameter 'workspace'",
+    ),
+    "a size of TensorRT's workspace with a unit": Case(
+        "T168",
+        tensorrt(max_workspace_size_bytes="1GiB"),
+        "models.m.optimization.gpu_accelerators.0.parameters.max_workspace_size_bytes",
+        "'1GiB' is no number of bytes",
+    ),
+    "CUDA graphs of ONNX Runtime": Case(
+        "T169",
+        native(optimization={"cuda": {"graphs": True}}),
+        "models.m.optimization.cuda",
+        "trt_cuda_graph_enable",
+    ),
+    "CUDA graphs that are off": Case(
+        "T169",
+        model(backend="tensorrt", optimization={"cuda": {"graph_specs": [{"batch": 4}]}}),
+        "models.m.optimization.cuda.graph_specs",
+        "write graphs: true",
+    ),
+    "a CUDA graph of a batch that is never run": Case(
+        "T169",
+        model(backend="tensorrt", optimization={"cuda": {"graphs": True, "graph_specs": [{"batch": 16}]}}),
+        "models.m.optimization.cuda.graph_specs.0.batch",
+        "the graph is for batches of 16, and max_batch is 8",
+    ),
+}
+
+METRICS = {
+    "an unknown histogram": Case(
+        "T170",
+        model(decoupled=True, metrics={"nv_inference_queue_duration_us": {"buckets": [1]}}),
+        "models.m.metrics.nv_inference_queue_duration_us",
+        f"write {FAMILY}",
+    ),
+    "a histogram of a model that is not decoupled": Case(
+        "T170", model(metrics={FAMILY: {"buckets": [1]}}), f"models.m.metrics.{FAMILY}", "m is not decoupled"
+    ),
+    "no buckets": Case("T171", model(metrics={FAMILY: {"buckets": []}}), f"models.m.metrics.{FAMILY}.buckets"),
+    "buckets that fall": Case(
+        "T171", model(metrics={FAMILY: {"buckets": [5, 2.5]}}), f"models.m.metrics.{FAMILY}.buckets", "do not rise"
+    ),
+    "a bucket twice": Case(
+        "T171", model(metrics={FAMILY: {"buckets": [1, 1]}}), f"models.m.metrics.{FAMILY}.buckets", "do not rise"
+    ),
+    "a tag that is no word": Case(
+        "T172", model(metric_tags={"cost-centre": "7"}), "models.m.metric_tags.cost-centre", "'cost-centre' is no name"
+    ),
+    "a tag that begins with an underscore": Case(
+        "T172", ensemble(metric_tags={"_team": "7"}), "ensembles.e.metric_tags._team"
+    ),
+}
+
+PARAMETERS = {
+    "the threads as a parameter": Case(
+        "T176",
+        model(backend="onnx", parameters={"intra_op_threads": "2"}),
+        "models.m.parameters.intra_op_threads",
+        "write threads instead",
+    ),
+    "a field that no message has": Case(
+        "T173",
+        model(triton={"model_operation": {}}),
+        "models.m.triton.model_operation",
+        "ModelConfig has no field 'model_operation': Triton could not read the configuration; "
+        "did you mean model_operations?",
+        refused="failed to read text proto",
+        config='name: "m" backend: "python" model_operation {}',
+    ),
+    "a field of another type": Case(
+        "T173",
+        model(triton={"model_operations": {"op_library_filename": "ops.so"}}),
+        "models.m.triton.model_operations",
+        "write it as Triton's ModelConfig has it: {op_library_filename: …}",
+        refused="failed to read text proto",
+        config='name: "m" backend: "python" model_operations: "ops.so"',
+    ),
+    "a field of a field that there is not": Case(
+        "T173",
+        ensemble(triton={"model_repository_agents": {"agents": [{"nom": "checksum"}]}}),
+        "ensembles.e.triton.model_repository_agents",
+        'has no field named "nom"',
+    ),
+    "a number for a text": Case(
+        "T173", model(triton={"runtime": 3}), "models.m.triton.runtime", "ModelConfig has it: a text"
+    ),
+    "a field that has a word": Case(
+        "T174",
+        model(triton={"max_batch_size": 8}),
+        "models.m.triton.max_batch_size",
+        "write max_batch instead",
+    ),
+}
+
+CASES = {**SCHEDULERS, **CACHES, **BATCH_TENSORS, **OPTIMIZATION, **METRICS, **PARAMETERS}

@@ -1,0 +1,126 @@
+"""Tiers, stages and pipelines: names that lead somewhere, budgets, and what stages can bring to a model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.rules.case import GONE, MINIMAL, Case, merged
+
+REPLICAS = {**MINIMAL["ingress"]}
+STAGE: dict[str, Any] = {"code": "tests.rules.stages:Echo", "models": ["m"], "replicas": REPLICAS}
+STEP: dict[str, Any] = {"call": "echo.run", "takes": {"image": "image"}}
+PIPELINE: dict[str, Any] = {
+    "route": "/v1/echo",
+    "summary": "Echo",
+    "inputs": {"image": "image"},
+    "steps": {"answer": STEP},
+}
+SERVED: dict[str, Any] = {"stages": {"echo": STAGE}, "pipelines": {"echo": PIPELINE}}
+
+
+def served(patch: dict[str, Any]) -> dict[str, Any]:
+    """MINIMAL's model with a stage and a pipeline, and `patch` on top."""
+    whole: dict[str, Any] = merged(SERVED, patch)
+    return whole
+
+
+def step(**changes: Any) -> dict[str, Any]:
+    return served({"pipelines": {"echo": {"steps": changes}}})
+
+
+def batching(**changes: Any) -> dict[str, Any]:
+    return served({"models": {"m": {"batching": changes}}})
+
+
+CASES = {
+    "no default tier": Case(
+        "P001", {"tiers": {"first": {"default": GONE}}}, "tiers", "0 tiers have default: true", loads=False
+    ),
+    "two default tiers": Case("P001", {"tiers": {"second": {"default": True}}}, "tiers", "2 tiers"),
+    "a gap in the priorities": Case("P002", {"tiers": {"second": {"priority": 3}}}, "tiers", "[1, 3]"),
+    "two tiers of one priority": Case("P002", {"tiers": {"second": {"priority": 1}}}, "tiers", "[1, 1]"),
+    "a stage with an unknown model": Case(
+        "P101", served({"stages": {"echo": {"models": ["n"]}}}), "stages.echo.models", "there is no model 'n'"
+    ),
+    "a stage that runs nowhere": Case(
+        "P102", served({"stages": {"echo": {"replicas": GONE}}}), "stages.echo", "neither replicas nor runs_in"
+    ),
+    "a stage that runs in two places": Case(
+        "P102", served({"stages": {"echo": {"runs_in": "ingress"}}}), "stages.echo", "both replicas and runs_in"
+    ),
+    "a stage that nothing calls": Case("P103", served({"stages": {"idle": STAGE}}), "stages.idle"),
+    "a step of an unknown stage": Case(
+        "P104", step(answer={"call": "ecco.run"}), "pipelines.echo.steps.answer.call", "there is no stage 'ecco'"
+    ),
+    "a step that takes what is not there": Case(
+        "P105", step(answer={"takes": {"image": "picture"}}), "pipelines.echo.steps.answer.takes.image", "'picture'"
+    ),
+    "a step that takes from a later one": Case(
+        "P105",
+        step(answer={"takes": {"image": "later"}}, later=STEP),
+        "pipelines.echo.steps.answer.takes.image",
+        "'later' is neither an input nor an earlier step",
+    ),
+    "a step with the name of an input": Case("P106", step(answer=GONE, image=STEP), "pipelines.echo.steps.image"),
+    "a step whose result nobody takes": Case("P107", step(more=STEP), "pipelines.echo.steps.answer"),
+    "two pipelines on one route": Case(
+        "P108", served({"pipelines": {"again": PIPELINE}}), "pipelines.again.route", "pipeline echo has the route"
+    ),
+    "a route of the ingress": Case("P109", served({"pipelines": {"echo": {"route": "/v2/x"}}}), "pipelines.echo.route"),
+    "budgets above the SLA": Case(
+        "P110", served({"pipelines": {"echo": {"sla": "99ms"}}}), "pipelines.echo", "answer are 100ms (m 100ms)"
+    ),
+    "budgets of an ensemble's steps above the SLA": Case(
+        "P110",
+        served(
+            {
+                "models": {"n": {**MINIMAL["models"]["m"]}},
+                "ensembles": {
+                    "both": {
+                        "inputs": {"x": "float32[4]"},
+                        "outputs": {"y": "float32[4]"},
+                        "max_batch": 8,
+                        "steps": [
+                            {"model": "m", "takes": {"x": "x"}, "gives": {"y": "between"}},
+                            {"model": "n", "takes": {"x": "between"}, "gives": {"y": "y"}},
+                        ],
+                    }
+                },
+                "stages": {"echo": {"models": ["both"]}},
+                "pipelines": {"echo": {"sla": "199ms"}},
+            }
+        ),
+        "pipelines.echo",
+        "answer are 200ms (both 200ms)",
+    ),
+    "a stage's model without a latency budget": Case(
+        "P111", served({"models": {"m": {"latency_budget": GONE}}}), "models.m", "stage echo uses m"
+    ),
+    "a batch that no traffic can fill": Case(
+        "P120",
+        served({"models": {"m": {"max_batch": 17}}}),
+        "models.m.max_batch",
+        "at most 16 items come at a time, and a batch has 17",
+        loads=True,
+    ),
+    "a queue too small for what may come": Case(
+        "P121",
+        served({"models": {"m": {"max_batch": 2, "batching": {"queue": {"size": 13}}}}}),
+        "models.m.batching.queue.size",
+        "16 requests can come at a time, and 15 can wait or run",
+        loads=True,
+    ),
+    "a tier below the lowest level": Case(
+        "P122",
+        batching(priorities={"levels": 1, "default": 1}, queue={"timeout": "1s"}),
+        "models.m.batching.priorities",
+        "tier second has priority 2, and m 1 levels",
+        loads=True,
+    ),
+    "tiers at a model without priorities": Case(
+        "P123", batching(priorities="none"), "models.m.batching.priorities", "m has no priorities", loads=True
+    ),
+    "a queue timeout that the path leaves no time for": Case(
+        "P124", batching(queue={"timeout": "7901ms"}), "models.m.batching.queue.timeout", "leaves 7900ms", loads=True
+    ),
+}

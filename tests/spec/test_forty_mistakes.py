@@ -1,0 +1,130 @@
+"""A file with forty mistakes shows forty findings: none hides another, and none causes another."""
+
+from __future__ import annotations
+
+import re
+
+from serve_app.spec.load import examine
+
+# What stands in the shipped spec (once, or first after what is before the ellipsis) → the mistake, its code and place.
+MISTAKES = [
+    # the file
+    ("application: kyc", "application: kyc\napplication: kyc", "Y005", "application"),
+    ("retry_after: 1s", "retry_after: !!str 1s", "Y017", "service.retry_after"),
+    ("bulk: {priority: 3}", "bulk: &tier {priority: 3}\n  slow: *tier", "Y004", "tiers.slow"),
+    # keys
+    ("  host: 127.0.0.1", "  hots: 127.0.0.1", "Y010", "service.hots"),
+    ("object_store: 512MiB", "object_store: 512MiB\n  colour: red", "Y010", "ray.colour"),
+    ("models:…    max_batch: 8", "    max_batch_size: 8", "Y010", "models.face_detector.max_batch_size"),
+    (
+        "arcface:…embedded: {queue_delay: 2ms}",
+        "embedded: {cache: true}",
+        "Y010",
+        "models.arcface.profiles.embedded.cache",
+    ),
+    ("liveness:…    max_batch: 16\n", "", "Y011", "models.liveness.max_batch"),
+    ("embed:…    route: /v1/faces/embed\n", "", "Y011", "pipelines.embed.route"),
+    # values
+    ("sla: 8s", "sla: 8", "Y020", "service.sla"),
+    ("proxy_timeout: 12s", "proxy_timeout: 12 seconds", "Y020", "service.proxy_timeout"),
+    ("upload_limit: 10MiB", "upload_limit: 10MB", "Y021", "service.upload_limit"),
+    ("dashboard_port: 8265", "dashboard_port: 80", "Y013", "ray.dashboard_port"),
+    ("standard: {priority: 2,", "standard: {priority: two,", "Y012", "tiers.standard.priority"),
+    ("device: gpu", "device: cuda", "Y014", "profiles.gpu.device"),
+    ("gpu:…ray_version: 2.60.0", "ray_version: 2.6", "Y012", "profiles.gpu.ray_version"),
+    ("embedded:…sha256: 21f063ff", "sha256: X1f063ff", "Y015", "profiles.embedded.triton.sha256"),
+    ("embedded:…startup_timeout: 60s", "startup_timeout: 1m", "Y020", "profiles.embedded.triton.startup_timeout"),
+    ("ingress:…max_ongoing_requests: 32", "max_ongoing_requests: 0x20", "Y012", "ingress.max_ongoing_requests"),
+    ("ingress:…memory: 512MiB", "memory: 512", "Y021", "ingress.memory"),
+    ('{image: "uint8[-1, -1, 3]"}', '{image: "TYPE_UINT8[-1, -1, 3]"}', "Y022", "models.face_detector.inputs.image"),
+    ("float32[128]", "float32[]", "Y022", "models.arcface.outputs.embedding"),
+    ("sface:prepare", "sface.prepare", "Y015", "models.arcface.weights.prepare"),
+    (
+        "paddleocr_det:…latency_budget: 600ms",
+        "latency_budget: 600 ms ago",
+        "Y020",
+        "models.paddleocr_det.latency_budget",
+    ),
+    (
+        "{queue_delay: 1ms, threads: 2}",
+        "{queue_delay: 1ms, threads: 0}",
+        "Y013",
+        "models.paddleocr_det.profiles.embedded.threads",
+    ),
+    (
+        '{tensor: "int32[-1]", labels: labels.txt}',
+        '{tensor: "int32[-1]", labels: 5}',
+        "Y012",
+        "models.paddleocr_rec.outputs.indices.labels",
+    ),
+    (
+        "models: [face_detector, arcface]\n    replicas",
+        "models: [face_detector, face_detector]\n    replicas",
+        "Y024",
+        "stages.faces.models",
+    ),
+    ("faces:…cpus: 0.1", "cpus: many", "Y012", "stages.faces.replicas.cpus"),
+    (
+        "documents:…max_queued_requests: 64",
+        "max_queued_requests: 0",
+        "Y013",
+        "stages.documents.replicas.max_queued_requests",
+    ),
+    ("runs_in: ingress", "runs_in: ingres", "Y014", "stages.decision.runs_in"),
+    ('frames: "image[0..8]"', 'frames: "images[0..8]"', "Y023", "pipelines.verify.inputs.frames"),
+    ("takes: {a: a, b: b}", "takes: [a, b]", "Y012", "pipelines.compare.steps.face.takes"),
+    ("call: faces.embed,", "call: faces,", "Y015", "pipelines.embed.steps.face.call"),
+    # what does not fit together
+    ("{priority: 1}", "{priority: 1, default: true}", "P001", "tiers"),
+    ("match_threshold: 0.363   #", "match_treshold: 0.363   #", "C003", "stages.faces.settings.match_treshold"),
+    (
+        "documents:…target_ongoing_requests: 4}",
+        "target_ongoing_requests: 40}",
+        "R011",
+        "stages.documents.replicas.autoscaling.target_ongoing_requests",
+    ),
+    (
+        "models: [face_detector, arcface, liveness]",
+        "models: [face_detector, arcface, livenes]",
+        "P101",
+        "stages.liveness.models",
+    ),
+    ("{image: document}}\n", "{image: documnt}}\n", "P105", "pipelines.verify.steps.document_text.takes.image"),
+    ("route: /v1/documents/read", "route: /v1/faces/compare", "P108", "pipelines.read.route"),
+    (
+        "call: liveness.assess, takes: {frames: frames}}",
+        "call: liveness.asess, takes: {frames: frames}}",
+        "C005",
+        "pipelines.liveness.steps.liveness.call",
+    ),
+]
+
+
+def changed(text: str, old: str, new: str) -> str:
+    """The text with the first `old` behind the key that is named before the ellipsis, if one is, replaced."""
+    key, _, found = old.rpartition("…")
+    begin = re.search(rf"^ *{re.escape(key)}", text, re.MULTILINE)
+    assert begin is not None
+    at = text.index(found, begin.start())
+    return text[:at] + new + text[at + len(found) :]
+
+
+def test_a_file_with_forty_mistakes_shows_forty_findings(example_text: str) -> None:
+    text = example_text
+    for old, new, _, _ in MISTAKES:
+        text = changed(text, old, new)
+    expected = [(code, place) for _, _, code, place in MISTAKES]
+    assert len(expected) == len(set(expected)) == 40
+    assert sorted((finding.code, finding.place) for finding in examine(text).findings) == sorted(expected)
+
+
+def test_each_of_the_forty_alone_is_one_finding(example_text: str) -> None:
+    for old, new, code, place in MISTAKES:
+        findings = examine(changed(example_text, old, new)).findings
+        assert [(finding.code, finding.place) for finding in findings] == [(code, place)], new
+
+
+def test_a_name_that_is_written_wrongly_is_one_mistake_wherever_it_is_used(example_text: str) -> None:
+    text = example_text.replace("document_text", "Document-Text")
+    findings = [(finding.code, finding.place) for finding in examine(text).findings]
+    assert findings == [("Y015", "pipelines.verify.steps.Document-Text")]

@@ -1,0 +1,427 @@
+"""The files of a project's models against its spec: each is found wrong at the spec's own line."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+import yaml
+from onnx import TensorProto, helper
+
+from serve_app.model_files import examine_with_files
+from serve_app.project import Project, left_over, write_files
+from serve_app.spec import load_spec
+from serve_app.spec.findings import Finding
+from tests.rules.case import merged, patched
+
+CODE = """
+class TritonPythonModel:
+    def execute(self, requests):
+        return []
+"""
+GPU = {
+    "device": "gpu",
+    "onnx": "onnxruntime",
+    "ray_version": "2.60.0",
+    "triton": {
+        "version": "2.60.0",
+        "cpus": 1,
+        "gpus": 1,
+        "memory": "1GiB",
+        "startup_timeout": "60s",
+        "exit_timeout": "10s",
+        "health_check_period": "2s",
+        "health_check_timeout": "10s",
+    },
+}
+
+
+class Files:
+    """A project whose model `m` is sound, until a test changes something."""
+
+    def __init__(self, root: Path):
+        self.project = Project(root)
+        self.folder = self.project.repository / "m"
+        self.version = self.folder / "1"
+        self.version.mkdir(parents=True)
+        (root / "cluster").mkdir()
+        self.spec({})
+        self.write("1/model.py", CODE)
+
+    def spec(self, patch: Mapping[str, Any]) -> None:
+        data = json.loads(json.dumps(merged(patched({}), patch)))
+        self.project.spec_file.write_text(yaml.safe_dump(data, sort_keys=False))
+
+    def model(self, patch: Mapping[str, Any], **others: Any) -> None:
+        self.spec({"models": {"m": patch}, **others})
+
+    def write(self, name: str, content: str | bytes) -> Path:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    def onnx(self, **options: Any) -> Path:
+        """The model is an ONNX one, whose graph is made as `graph` says."""
+        weights = {"file": "weights.onnx", "sha256": "0" * 64}
+        self.model({"backend": "onnx", "weights": weights})
+        (self.version / "model.py").unlink(missing_ok=True)
+        path = self.version / "model.onnx"
+        onnx.save(graph(**options), path)
+        # As `tandem models pull` would leave it, were it made from that file.
+        (self.project.root / "weights.onnx").write_bytes(path.read_bytes())
+        weights["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
+        self.model({"backend": "onnx", "weights": weights})
+        return path
+
+    def findings(self) -> list[Finding]:
+        report = examine_with_files(self.project.spec_file)
+        return [finding for finding in report.findings if finding.code.startswith(("W01", "W02"))]
+
+    def only(self) -> Finding:
+        found = self.findings()
+        assert len(found) == 1, [finding.show("spec.yaml") for finding in found]
+        return found[0]
+
+
+def graph(
+    *,
+    x: tuple[int, list[int | str]] = (TensorProto.FLOAT, ["N", 4]),
+    y: tuple[int, list[int | str]] = (TensorProto.FLOAT, ["N", 4]),
+    names: tuple[str, str] = ("x", "y"),
+    more_inputs: tuple[str, ...] = (),
+    more_outputs: tuple[str, ...] = (),
+) -> onnx.ModelProto:
+    inputs = [helper.make_tensor_value_info(names[0], *x)]
+    inputs += [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", 1]) for name in more_inputs]
+    outputs = [helper.make_tensor_value_info(names[1], *y)]
+    outputs += [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", 4]) for name in more_outputs]
+    nodes = [helper.make_node("Identity", [names[0]], [output.name]) for output in outputs]
+    made = helper.make_graph(nodes, "g", inputs, outputs)
+    return helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    return Files(tmp_path)
+
+
+def test_sound_files_have_no_finding(files: Files) -> None:
+    assert files.findings() == []
+
+
+def test_a_sound_onnx_model_has_no_finding(files: Files) -> None:
+    files.onnx()
+    assert files.findings() == []
+
+
+def test_what_render_and_pull_have_still_to_make_is_not_missing(files: Files) -> None:
+    weights = {"package": "faces==1.0", "file": "m.onnx", "sha256": "0" * 64}
+    steps = [{"model": "m", "takes": {"x": "x"}, "gives": {"y": "y"}}]
+    labelled = {"y": {"tensor": "float32[4]", "labels": "labels.txt"}}
+    ensemble = {"inputs": {"x": "float32[4]"}, "outputs": {"y": "float32[4]"}, "max_batch": 4, "steps": steps}
+    files.model({"backend": "onnx", "weights": weights, "outputs": labelled}, ensembles={"e": ensemble})
+    (files.version / "model.py").unlink()
+    files.version.rmdir()
+    files.folder.rmdir()
+    assert files.findings() == []
+
+
+def test_the_finding_is_at_the_specs_line(files: Files) -> None:
+    files.onnx(x=(TensorProto.FLOAT, ["N", 5]))
+    line = files.project.spec_file.read_text().splitlines().index("      x: float32[4]") + 1
+    assert (files.only().line, files.only().place) == (line, "models.m.inputs.x")
+
+
+def test_a_spec_that_is_no_projects_own_is_checked_without_files(files: Files, tmp_path: Path) -> None:
+    (files.version / "model.py").unlink()
+    other = tmp_path / "other.yaml"
+    other.write_text(files.project.spec_file.read_text())
+    assert examine_with_files(other).findings == []
+
+
+def test_the_files_of_a_model_whose_entry_is_wrong_are_not_looked_at(files: Files) -> None:
+    (files.version / "model.py").unlink()
+    files.model({"batching": {"queue_delay": "101ms"}})
+    assert files.findings() == []
+
+
+# -- ONNX graphs
+
+
+@pytest.mark.parametrize(
+    ("made", "code", "place", "says"),
+    [
+        ({"names": ("image", "y")}, "W013", "models.m.inputs.x", "the graph's inputs are image"),
+        ({"names": ("x", "scores")}, "W013", "models.m.outputs.y", "the graph's outputs are scores"),
+        ({"more_inputs": ("scale",)}, "W014", "models.m.inputs", "an input scale"),
+        ({"more_outputs": ("z",)}, "W015", "models.m.outputs", "an output z too"),
+        ({"x": (TensorProto.DOUBLE, ["N", 4])}, "W016", "models.m.inputs.x", "is float64, and the spec's float32"),
+        ({"y": (TensorProto.FLOAT16, ["N", 4])}, "W016", "models.m.outputs.y", "is float16"),
+        ({"x": (TensorProto.FLOAT, ["N", 3])}, "W017", "models.m.inputs.x", "has [3], and the spec [4]"),
+        ({"x": (TensorProto.FLOAT, ["N", 4, 1])}, "W017", "models.m.inputs.x", "has [4, 1]"),
+        ({"x": (TensorProto.FLOAT, [])}, "W017", "models.m.inputs.x", "has no dimensions"),
+        ({"x": (TensorProto.FLOAT, [1, 4])}, "W018", "models.m.inputs.x", "is fixed at 1, and max_batch is 8"),
+        ({"y": (TensorProto.FLOAT, [1, 4])}, "W018", "models.m.outputs.y", "is fixed at 1"),
+    ],
+    ids=str,
+)
+def test_a_graph_that_is_not_the_specs(files: Files, made: dict[str, Any], code: str, place: str, says: str) -> None:
+    files.onnx(**made)
+    found = [(finding.code, finding.place) for finding in files.findings() if says in finding.message]
+    assert found == [(code, place)], files.findings()
+
+
+def test_a_batch_fixed_at_one_suits_a_model_that_takes_one_at_a_time(files: Files) -> None:
+    files.onnx(x=(TensorProto.FLOAT, [1, 4]), y=(TensorProto.FLOAT, [1, 4]))
+    digest = hashlib.sha256((files.project.root / "weights.onnx").read_bytes()).hexdigest()
+    files.model({"backend": "onnx", "max_batch": 1, "weights": {"file": "weights.onnx", "sha256": digest}})
+    assert files.findings() == []
+
+
+def test_a_model_without_a_batch_has_the_graphs_whole_dimensions(files: Files) -> None:
+    files.onnx(x=(TensorProto.FLOAT, [4]), y=(TensorProto.FLOAT, [4]))
+    digest = hashlib.sha256((files.project.root / "weights.onnx").read_bytes()).hexdigest()
+    without = {"max_batch": 0, "unscheduled": True, "batching": None}
+    files.model({"backend": "onnx", **without, "weights": {"file": "weights.onnx", "sha256": digest}})
+    assert files.findings() == []
+
+
+def test_the_graph_of_a_reshaped_input_has_the_reshaped_dimensions(files: Files) -> None:
+    files.onnx(x=(TensorProto.FLOAT, ["N", 2, 2]))
+    digest = hashlib.sha256((files.project.root / "weights.onnx").read_bytes()).hexdigest()
+    weights = {"file": "weights.onnx", "sha256": digest}
+    reshaped = {"x": {"tensor": "float32[4]", "reshape": [2, 2]}}
+    files.model({"backend": "onnx", "weights": weights, "inputs": reshaped})
+    assert files.findings() == []
+
+
+def test_a_file_that_is_no_onnx_model(files: Files) -> None:
+    files.onnx().write_bytes(b"<html>")
+    assert [finding.code for finding in files.findings()] == ["W012"]
+
+
+# -- weights of the project's own
+
+
+def test_a_missing_file_of_weights(files: Files) -> None:
+    files.onnx()
+    (files.project.root / "weights.onnx").unlink()
+    found = files.only()
+    assert (found.code, found.place) == ("W010", "models.m.weights.file")
+    assert "there is no file weights.onnx" in found.message
+
+
+def test_a_file_of_weights_that_is_not_the_pinned_one(files: Files) -> None:
+    files.onnx()
+    (files.project.root / "weights.onnx").write_bytes(b"another")
+    found = files.only()
+    assert (found.code, found.place) == ("W011", "models.m.weights.sha256")
+    assert hashlib.sha256(b"another").hexdigest() in found.message
+
+
+# -- code
+
+
+@pytest.mark.parametrize(
+    ("code", "expected", "says"),
+    [
+        ("class TritonPythonModel\n", "W020", "line 1: expected ':'"),
+        ("class TritonPythonModel:\n    return 1\n", "W020", "line 2: 'return' outside function"),
+        ("x = '\0'\n", "W020", "null bytes"),
+        ("class Model:\n    def execute(self, requests): ...\n", "W021", "has no class TritonPythonModel"),
+        ("class TritonPythonModel:\n    def run(self, requests): ...\n", "W021", "without execute"),
+        ("# class TritonPythonModel: def execute\n", "W021", "has no class"),
+    ],
+    ids=["syntax", "return outside", "null byte", "other class", "other method", "a comment"],
+)
+def test_code_that_the_python_backend_cannot_use(files: Files, code: str, expected: str, says: str) -> None:
+    files.write("1/model.py", code)
+    found = files.only()
+    assert (found.code, found.place) == (expected, "models.m.backend")
+    assert f"model_repository/m/1/model.py {'is' if expected == 'W020' else 'has'}" in found.message
+    assert says in found.message
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from mine import TritonPythonModel\n",
+        "from mine import Model as TritonPythonModel\n",
+        "from mine import *\n",
+        "import mine\nTritonPythonModel = mine.Model\n",
+        "import mine\nclass TritonPythonModel(mine.Model): ...\n",
+        "try:\n    from mine import TritonPythonModel\nexcept ImportError:\n    from other import TritonPythonModel\n",
+        "class TritonPythonModel:\n    async def execute(self, requests): ...\n",
+        "import mine\nclass TritonPythonModel:\n    execute = mine.execute\n",
+    ],
+)
+def test_code_that_gets_its_class_from_elsewhere_is_taken(files: Files, code: str) -> None:
+    files.write("1/model.py", code)
+    assert files.findings() == []
+
+
+def test_the_code_is_read_and_not_run(files: Files) -> None:
+    mark = files.folder / "ran"
+    files.write("1/model.py", f"open({str(mark)!r}, 'w')\n{CODE}")
+    assert files.findings() == []
+    assert not mark.exists()
+
+
+def test_missing_code(files: Files) -> None:
+    (files.version / "model.py").unlink()
+    found = files.only()
+    assert (found.code, found.place) == ("W019", "models.m.backend")
+    assert "model_repository/m/1/model.py is missing: Triton hangs" in found.message
+
+
+def test_a_file_that_the_spec_names_and_is_not_there(files: Files) -> None:
+    files.model({"file": "modle.py"})
+    found = files.only()
+    assert (found.code, found.place) == ("W019", "models.m.file")
+
+
+def test_what_another_devices_profile_loads_may_be_made_there(files: Files) -> None:
+    overridden = {"gpu": {"backend": "tensorrt", "file": "model.plan"}}
+    files.model({"profiles": overridden}, profiles={"gpu": GPU})
+    assert files.findings() == []
+
+
+# -- labels
+
+
+def labelled(files: Files, tensor: str, text: str | None) -> None:
+    files.model({"outputs": {"y": {"tensor": tensor, "labels": "labels.txt"}}})
+    if text is not None:
+        files.write("labels.txt", text)
+
+
+@pytest.mark.parametrize(
+    ("tensor", "text", "code", "says"),
+    [
+        ("float32[4]", None, "W022", "model_repository/m/labels.txt is missing"),
+        ("float32[4]", "", "W023", "is empty"),
+        ("float32[4]", "\n\n", "W023", "is empty"),
+        ("float32[4]", "a\nb\nc\n", "W024", "has 3 labels for 4 values"),
+        ("float32[2, 2]", "a\nb\nc\nd\ne\n", "W024", "has 5 labels for 4 values"),
+    ],
+)
+def test_labels_that_do_not_fit(files: Files, tensor: str, text: str | None, code: str, says: str) -> None:
+    labelled(files, tensor, text)
+    found = files.only()
+    assert (found.code, found.place) == (code, "models.m.outputs.y.labels")
+    assert says in found.message
+
+
+@pytest.mark.parametrize(
+    ("tensor", "text"),
+    [("float32[4]", "a\nb\nc\nd"), ("int32[1]", "a\nb\nc\n"), ("float32[-1]", "a\nb\n")],
+    ids=["one for each value", "an index", "values that vary"],
+)
+def test_labels_that_fit(files: Files, tensor: str, text: str) -> None:
+    labelled(files, tensor, text)
+    assert files.findings() == []
+
+
+# -- warm-ups and initial states
+
+
+def warmed_up(files: Files) -> None:
+    files.model({"warmup": [{"name": "w", "inputs": {"x": {"file": "x.raw"}}}]})
+
+
+def with_state(files: Files) -> None:
+    initial = [{"name": "zero", "tensor": "float32[4]", "file": "x.raw"}]
+    state = {"input": "s_in", "output": "s_out", "tensor": "float32[4]", "initial": initial}
+    sequence = {"direct": {}, "idle_timeout": "5s", "states": [state]}
+    files.model({"backend": "mine", "batching": None, "sequence": sequence})  # the python backend keeps no state
+
+
+@pytest.mark.parametrize(
+    ("written", "folder", "place"),
+    [
+        (warmed_up, "warmup", "models.m.warmup.0.inputs.x.file"),
+        (with_state, "initial_state", "models.m.sequence.states.0.initial.0.file"),
+    ],
+    ids=["warmup", "initial state"],
+)
+def test_a_file_of_a_tensor(files: Files, written: Callable[[Files], None], folder: str, place: str) -> None:
+    written(files)
+    missing = files.only()
+    assert (missing.code, missing.place) == ("W027", place)
+    assert f"model_repository/m/{folder}/x.raw is missing" in missing.message
+    for size in (15, 17):
+        files.write(f"{folder}/x.raw", bytes(size))
+        other = files.only()
+        assert (other.code, other.place) == ("W028", place)
+        assert f"has {size} bytes and its tensor 16" in other.message
+    files.write(f"{folder}/x.raw", bytes(16))
+    assert files.findings() == []
+
+
+# -- versions
+
+
+def test_versions_that_do_not_exist(files: Files) -> None:
+    files.model({"versions": {"only": [1, 7]}})
+    found = files.only()
+    assert (found.code, found.place) == ("W025", "models.m.versions")
+    assert "model_repository/m/7 is missing" in found.message
+
+
+@pytest.mark.parametrize("name", ["01", "v2", "V2"])
+def test_a_version_folder_that_triton_passes_over(files: Files, name: str) -> None:
+    (files.folder / name).mkdir()
+    found = files.only()
+    assert (found.code, found.place) == ("W026", "models.m.versions")
+    assert f"call the folder '{name[-1]}'" in found.message
+
+
+def test_only_the_versions_that_are_served_need_files(files: Files) -> None:
+    files.model({"versions": {"latest": 1}})
+    files.write("10/model.py", CODE)
+    (files.version / "model.py").unlink()
+    assert files.findings() == []
+
+
+def test_every_version_that_is_served_needs_its_files(files: Files) -> None:
+    files.model({"versions": {"all": True}})
+    files.write("2/model.py", "")
+    assert files.only().code == "W021"
+
+
+# -- what an earlier spec has left
+
+
+def test_generated_files_of_a_model_that_is_gone_are_left_over(files: Files) -> None:
+    spec = load_spec(files.project.spec_file)
+    write_files(files.project, spec)
+    assert left_over(files.project, spec) == []
+    files.folder.rename(files.folder.with_name("gone"))
+    write_files(files.project, spec)
+    assert left_over(files.project, spec) == [
+        "model_repository/gone: of a model that the spec does not have; remove the folder if you need nothing in it"
+    ]
+
+
+def test_a_generated_file_that_a_model_needs_no_more_is_left_over(files: Files) -> None:
+    files.spec({"profiles": {"gpu": GPU}})
+    write_files(files.project, load_spec(files.project.spec_file))
+    files.spec({})
+    spec = load_spec(files.project.spec_file)
+    assert left_over(files.project, spec) == [
+        "model_repository/m/configs/gpu.pbtxt: the spec asks for it no more; remove it"
+    ]
+
+
+def test_what_people_wrote_is_never_left_over(files: Files) -> None:
+    other = files.project.repository / "mine"
+    (other / "1").mkdir(parents=True)
+    (other / "config.pbtxt").write_text('name: "mine"')
+    (other / "1" / "model.py").write_text(CODE)
+    assert left_over(files.project, load_spec(files.project.spec_file)) == []
