@@ -201,3 +201,30 @@ def test_all_mistakes_of_a_list_are_found_each_at_its_item() -> None:
 def _of(model: dict[str, Any]) -> list[tuple[str, str]]:
     data = {**MINIMAL, "models": {"m": model}}
     return [(each.code, each.place) for each in examine(yaml.safe_dump(data, sort_keys=False)).findings]
+
+
+@pytest.mark.parametrize(
+    ("value", "consequence"),
+    [
+        ("9999999999h", "it would be refused, or become another number"),
+        ("1.5us", "what is finer would be cut off"),
+        ("90", "milliseconds and seconds would be mixed up"),
+    ],
+)
+def test_a_duration_that_is_wrong_in_another_way_has_another_consequence(value: str, consequence: str) -> None:
+    ((code, _, message),) = found({"latency_budget": value})
+    assert code == "Y020"
+    assert f": {consequence}; write" in message
+
+
+@pytest.mark.parametrize(("version", "codes"), [(10**18 - 1, []), (10**18, ["Y012"])], ids=["18 digits", "19 digits"])
+def test_a_version_has_as_many_digits_as_any_number(version: int, codes: list[str]) -> None:
+    assert [code for code, _, _ in found({"versions": {"only": [version]}})] == codes
+
+
+@pytest.mark.parametrize("count", ["count", "max_replicas"])
+def test_replicas_beyond_what_ray_can_count_are_out_of_range(count: str) -> None:
+    ingress = {"count": 10001, "autoscaling": None} if count == "count" else {"autoscaling": {"max_replicas": 10001}}
+    ((code, _, message),) = found({}, ingress=ingress)
+    assert code == "Y013"
+    assert "write at most 10000" in message

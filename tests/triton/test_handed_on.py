@@ -10,7 +10,6 @@ import pytest
 import tritonclient.grpc as triton
 from tritonclient.utils import InferenceServerException
 
-from serve_app.spec.checks.amounts import SMALLEST_CACHE
 from serve_app.spec.model import Resource
 from serve_app.triton.error import TritonError
 from serve_app.triton.launch import Features
@@ -125,11 +124,11 @@ async def test_a_folder_instead_of_a_file_and_a_tensor_beyond_all_memory_end_the
         await server.stop(0)
 
 
-async def test_a_server_does_not_start_with_a_smaller_cache_than_the_smallest(start, repository) -> None:
+async def test_a_server_starts_with_a_tiny_cache_only_above_what_the_cache_itself_needs(start, repository) -> None:
     repository.add_lookup()
     with pytest.raises(TritonError, match="Failed to initialize LocalCache"):
-        await start(features=Features(response_cache=SMALLEST_CACHE - 1))
-    server = await start(features=Features(response_cache=SMALLEST_CACHE))
+        await start(features=Features(response_cache=191))
+    server = await start(features=Features(response_cache=192))
     await server.stop(0)
 
 

@@ -24,6 +24,7 @@ MOST_SLOTS = 1_000_000
 MOST_INSTANCES = 1_000
 # What a warm-up that does nothing takes at the least: 40 us were measured in the python backend of Triton 2.51.
 _FASTEST_RUN = timedelta(microseconds=20)
+# Triton 2.51 starts with 192 bytes, which it needs for itself.
 SMALLEST_CACHE = 1024
 
 LARGE_TENSOR = error(
@@ -47,7 +48,8 @@ LONG_WARMUP = error(
     "the server is ended before the model is ready", "write a smaller count",
 )  # fmt: skip
 CACHE_SIZE = error(
-    "T418", "A response cache that the server cannot have", "the server does not start, or runs out of memory",
+    "T418", "A response cache that the server cannot have",
+    "the server does not start, holds no answer, or runs out of memory",
     "write a size from 1KiB up to less than the profile's triton.memory, as 64MiB",
 )  # fmt: skip
 
