@@ -10,14 +10,15 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from fastapi import FastAPI
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field, create_model
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from serve_app.context import RequestContext, Timings, deadline_exceeded
+from serve_app.http.admission import Admission
 from serve_app.http.problems import MEDIA_TYPE, ProblemDetails, problem_response
 from serve_app.http.uploads import read_inputs
 from serve_app.problem import Problem
@@ -27,7 +28,7 @@ from serve_app.spec.pipeline import Images, Pipeline
 
 Run = Callable[[Pipeline, dict[str, Any], RequestContext, Timings], Coroutine[Any, Any, BaseModel]]
 
-# Ray Serve's proxy reads the same header and gives up at the very same moment; ours is the better answer.
+# The client gives up at that moment; an answer on its way there is no answer.
 HEADSTART_S = 0.1
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _STATUSES = {
@@ -42,11 +43,12 @@ _STATUSES = {
 }
 
 
-def build_app(spec: Spec, run: Run, ready: Callable[[], Awaitable[None]]) -> ASGIApp:
+def build_app(spec: Spec, run: Run, ready: Callable[[], Awaitable[None]], admission: Admission) -> ASGIApp:
     """The application. `run` runs a pipeline; `ready` raises Problem while requests cannot be served."""
     app = FastAPI(title=f"Tandem: {spec.application}", docs_url="/docs", redoc_url=None)
     app.add_exception_handler(Problem, _on_problem)
     app.add_exception_handler(HTTPException, _on_http_exception)
+    app.add_exception_handler(ClientDisconnect, _on_disconnect)
     app.add_exception_handler(Exception, _on_crash)
 
     @app.get("/healthz", tags=["health"], summary="Whether the ingress lives")
@@ -59,12 +61,14 @@ def build_app(spec: Spec, run: Run, ready: Callable[[], Awaitable[None]]) -> ASG
         return {"status": "ready"}
 
     for name, pipeline in spec.pipelines.items():
-        _add_route(app, spec, name, pipeline, run)
+        _add_route(app, spec, name, pipeline, run, admission)
     # Around the whole application, so that the answer to a crash is named too.
     return _NameRequests(app)
 
 
-def _add_route(app: FastAPI, spec: Spec, name: str, pipeline: Pipeline, run: Run) -> None:
+def _add_route(
+    app: FastAPI, spec: Spec, name: str, pipeline: Pipeline, run: Run, admission: Admission
+) -> None:
     last = list(pipeline.steps.values())[-1]
     stage, method = last.call.split(".")
     answer = answer_type(spec.stages[stage], method)
@@ -80,8 +84,9 @@ def _add_route(app: FastAPI, spec: Spec, name: str, pipeline: Pipeline, run: Run
         measured = Timings()
 
         async def answered() -> BaseModel:
-            inputs = await read_inputs(request, pipeline.inputs, spec.service)
-            return await run(pipeline, inputs, context, measured)
+            async with admission.place():
+                inputs = await read_inputs(request, pipeline.inputs, spec.service)
+                return await _while_connected(request, run(pipeline, inputs, context, measured))
 
         with measured.measure("total"):
             result = await _before(context, answered())
@@ -99,6 +104,20 @@ def _add_route(app: FastAPI, spec: Spec, name: str, pipeline: Pipeline, run: Run
         responses=_problem_docs(*_STATUSES),
         openapi_extra=_request_docs(pipeline.inputs, list(spec.tiers)),
     )
+
+
+async def _while_connected(request: Request, work: Coroutine[Any, Any, BaseModel]) -> BaseModel:
+    """The work's result; a client that hangs up cancels it. The request's body has been read."""
+    task = asyncio.ensure_future(work)
+    gone = asyncio.ensure_future(request.receive())
+    try:
+        await asyncio.wait([task, gone], return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise ClientDisconnect
+        return task.result()
+    finally:
+        task.cancel()
+        gone.cancel()
 
 
 async def _before(context: RequestContext, work: Coroutine[Any, Any, BaseModel]) -> BaseModel:
@@ -126,14 +145,11 @@ def _context(request: Request, spec: Spec, sla: float) -> RequestContext:
             detail = "X-Request-Timeout-Seconds is not a positive number of seconds; send one, as 2.5"
             raise Problem(400, "bad_timeout", detail, field="X-Request-Timeout-Seconds")
         allowed = min(allowed, max(float(text) - HEADSTART_S, float(text) / 2))
-    return RequestContext(request.state.request_id, spec.tiers[tier].priority, time.time() + allowed)
+    return RequestContext(request.state.request_id, spec.tiers[tier].priority, request.state.arrived + allowed)
 
 
 class _NameRequests:
-    """ASGI middleware: every request has an id, the client's where it sends one.
-
-    Ray Serve's proxy repeats the id in the answer's X-Request-ID, and gives one to a request that has none.
-    """
+    """ASGI middleware: every request has an id, the client's where it sends one, and every answer repeats it."""
 
     def __init__(self, app: ASGIApp):
         self._app = app
@@ -142,14 +158,22 @@ class _NameRequests:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        request_id = Headers(scope=scope).get("x-request-id", str(uuid.uuid4()))
-        if not _REQUEST_ID.fullmatch(request_id):
+        arrived = time.time()
+        given = Headers(scope=scope).get("x-request-id")
+        request_id = given if given is not None and _REQUEST_ID.fullmatch(given) else str(uuid.uuid4())
+
+        async def send_named(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)["X-Request-ID"] = request_id
+            await send(message)
+
+        if given is not None and given != request_id:
             detail = "X-Request-ID is unfit; send up to 128 letters, digits and . _ : -, or none"
             problem = Problem(400, "bad_request_id", detail, field="X-Request-ID")
-            await problem_response(problem, str(uuid.uuid4()))(scope, receive, send)
+            await problem_response(problem, request_id)(scope, receive, send_named)
             return
-        scope.setdefault("state", {})["request_id"] = request_id
-        await self._app(scope, receive, send)
+        scope.setdefault("state", {}).update(request_id=request_id, arrived=arrived)
+        await self._app(scope, receive, send_named)
 
 
 async def _on_problem(request: Request, problem: Exception) -> JSONResponse:
@@ -164,6 +188,10 @@ async def _on_http_exception(request: Request, error: Exception) -> JSONResponse
     return problem_response(
         Problem(error.status_code, code, detail), request.state.request_id, dict(error.headers or {})
     )
+
+
+async def _on_disconnect(request: Request, error: Exception) -> Response:
+    return Response(status_code=499)  # for nobody
 
 
 async def _on_crash(request: Request, error: Exception) -> JSONResponse:

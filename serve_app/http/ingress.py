@@ -1,4 +1,4 @@
-"""The ingress deployment: takes HTTP requests and runs pipelines over the stages' deployments."""
+"""The ingress deployment: listens for HTTP requests and runs pipelines over the stages' deployments."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from typing import Any
 
 import cv2
 from pydantic import BaseModel
-from ray import serve
 from ray.exceptions import RayActorError
 from ray.serve.exceptions import BackPressureError, RayServeException
 from ray.serve.handle import DeploymentHandle
-from starlette.types import ASGIApp
 
 from serve_app.context import RequestContext, Timings
+from serve_app.http.admission import Admission
 from serve_app.http.app import build_app
+from serve_app.http.listener import Listener
+from serve_app.http.scaling import REQUESTS
 from serve_app.pipeline.graph import run
 from serve_app.pipeline.stage import Outcome, build_stage, call_stage
 from serve_app.problem import Problem
@@ -27,7 +28,6 @@ from serve_app.triton.deployment import locator
 READY_WITHIN_S = 2.0
 
 
-@serve.ingress()
 class Ingress:
     """Replica of the ingress. Stages that the spec places in it run here, the others are called by their handles."""
 
@@ -40,7 +40,6 @@ class Ingress:
         stages: dict[str, DeploymentHandle[Any]],
     ):
         cv2.setNumThreads(1)
-        self._spec = spec
         self._stages = stages
         self._connection = Connection(locator(triton))
         await self._connection.client()
@@ -51,9 +50,19 @@ class Ingress:
             for name, stage in spec.stages.items()
             if stage.runs_in == "ingress"
         }
+        self._admission = Admission(spec.ingress, spec.service.retry_after.total_seconds())
+        self._listener = Listener(build_app(spec, self._run, self._ready, self._admission), spec.service)
 
-    def __serve_build_asgi_app__(self) -> ASGIApp:
-        return build_app(self._spec, self._run, self._ready)
+    def record_autoscaling_stats(self) -> dict[str, float]:
+        """Called by Ray Serve, for `serve_app.http.scaling`."""
+        return {REQUESTS: float(self._admission.requests)}
+
+    async def check_health(self) -> None:
+        """Called by Ray Serve. RuntimeError where nothing listens."""
+        self._listener.check()
+
+    async def __del__(self) -> None:
+        await self._listener.drain()
 
     async def _run(
         self, pipeline: Pipeline, inputs: dict[str, Any], context: RequestContext, timings: Timings
