@@ -11,8 +11,10 @@ from typing import Any
 import onnx
 import pytest
 import yaml
+from click.testing import CliRunner
 from onnx import TensorProto, helper
 
+from serve_app.cli import main
 from serve_app.model_files import examine_with_files
 from serve_app.project import Project, left_over, write_files
 from serve_app.spec import load_spec
@@ -417,6 +419,27 @@ def test_a_generated_file_that_a_model_needs_no_more_is_left_over(files: Files) 
     assert left_over(files.project, spec) == [
         "model_repository/m/configs/gpu.pbtxt: the spec asks for it no more; remove it"
     ]
+
+
+def test_the_command_says_what_is_left_over_and_its_check_fails(files: Files) -> None:
+    files.spec({"profiles": {"gpu": GPU}})
+    write_files(files.project, load_spec(files.project.spec_file))
+    files.spec({})
+    arguments = ["--project", str(files.project.root), "render"]
+    written = CliRunner().invoke(main, arguments)
+    assert written.exit_code == 0
+    assert "left over: model_repository/m/configs/gpu.pbtxt" in written.output
+    checked = CliRunner().invoke(main, [*arguments, "--check"])
+    assert checked.exit_code == 1
+    assert "left over: model_repository/m/configs/gpu.pbtxt" in checked.output
+    assert (files.folder / "configs" / "gpu.pbtxt").exists()
+
+
+def test_the_command_shows_files_with_the_rest_and_fails(files: Files) -> None:
+    (files.version / "model.py").unlink()
+    validate = CliRunner().invoke(main, ["--project", str(files.project.root), "validate", "--format", "github"])
+    assert validate.exit_code == 1
+    assert "W019" in validate.output
 
 
 def test_what_people_wrote_is_never_left_over(files: Files) -> None:

@@ -81,7 +81,11 @@ class Session:
     async def config(self, name: str, deadline: float) -> model_config_pb2.ModelConfig:
         """What the server says of a loaded model's configuration."""
         stub = await self._stub()
-        answer = await self._call(stub.ModelConfig, service_pb2.ModelConfigRequest(name=name), deadline)
+        try:
+            answer = await self._call(stub.ModelConfig, service_pb2.ModelConfigRequest(name=name), deadline)
+        except Hung:
+            await self._end()
+            raise
         return answer.config
 
     async def infer(self, request: Any, deadline: float, *, decoupled: bool) -> list[Any]:

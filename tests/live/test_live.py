@@ -10,7 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from serve_app.cli import main
 from serve_app.live import check as live
 from serve_app.live.check import live_faults
 from serve_app.spec import load_spec
@@ -124,3 +126,16 @@ def test_the_command_shows_what_was_found_at_its_line_and_fails(tmp_path: Path) 
     assert f"spec.yaml:{line}" in shown
     assert "L006" in shown
     assert "models.m" not in shown
+
+
+def test_a_spec_with_errors_is_not_tried_and_one_without_a_project_cannot_be(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "project", {"m": "class Model: ...\n"}, {})
+    refused = CliRunner().invoke(main, ["--project", str(project.root), "validate", "--live"])
+    assert refused.exit_code == 1
+    assert "not tried live: correct the errors first" in refused.output
+    assert "W021" in refused.output
+    alone = tmp_path / "alone.yaml"
+    alone.write_text(project.spec_file.read_text())
+    useless = CliRunner().invoke(main, ["validate", "--live", str(alone)])
+    assert useless.exit_code == 2
+    assert "--live needs the models' files" in useless.output
