@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from ray.serve.config import AutoscalingContext
@@ -10,7 +9,14 @@ from ray.serve.config import AutoscalingContext
 REQUESTS = "requests"
 
 
-def by_requests(context: AutoscalingContext) -> tuple[int, dict[str, Any]]:
-    """So many that each has `target_ongoing_requests`, counting those that wait. Ray Serve applies bounds and delays."""
-    requests = sum(((context.aggregated_metrics or {}).get(REQUESTS) or {}).values())
-    return math.ceil(requests / context.config.target_ongoing_requests), {}
+def by_requests(context: AutoscalingContext) -> tuple[float, dict[str, Any]]:
+    """So many that each has `target_ongoing_requests`, counting those that wait.
+
+    What each replica says of its requests is averaged over the look back; Ray Serve applies factors, delays and bounds.
+    """
+    if context.config is None:
+        raise ValueError("the ingress has no autoscaling")
+    requests = (context.aggregated_metrics or {}).get(REQUESTS, {})
+    if not requests:  # none has said anything yet
+        return context.target_num_replicas, {}
+    return sum(requests.values()) / context.config.get_target_ongoing_requests(), {}

@@ -84,7 +84,11 @@ class Autoscaling(Part):
         default=None, gt=0, description="1; more adds replicas in larger, less in smaller steps than the load asks for"
     )
     downscaling_factor: float | None = Field(default=None, gt=0, description="the same for removing them; 1")
-    policy: PolicyField | None = Field(default=None, description="another one restarts the whole application")
+    policy: PolicyField | None = Field(
+        default=None,
+        description="another one restarts the whole application. Ray Serve does not see the ingress's requests, so its "
+        "own is serve_app.http.scaling:by_requests",
+    )
 
 
 class Node(Part):
@@ -177,16 +181,18 @@ class Replicas(Part):
     gang: Gang | None = None
     max_ongoing_requests: Positive = Field(description="requests that one replica works on at a time")
     max_queued_requests: Positive = Field(
-        description="requests that may wait for a replica, for each process that sends them; more get 429"
+        description="requests that may wait for a replica, for each process that sends them; of the ingress, in each "
+        "replica. More get 429"
     )
     backpressure: Annotated[Backpressure, Shorthand("status")] = Backpressure()
-    router: Annotated[Router, Shorthand("code")] | None = None
     health_check_period: SomeTime | None = Field(default=None, description="10s")
     health_check_timeout: SomeTime | None = Field(
         default=None, description="after three checks longer than this, the replica is replaced; 30s"
     )
     drain_wait: Duration | None = Field(
-        default=None, description="how long a replica that is to end waits before it looks whether it is idle; 2s"
+        default=None,
+        description="how long a replica that is to end waits before it looks whether it is idle; 2s. The ingress takes "
+        "new requests until then; 0s",
     )
     shutdown_timeout: Duration | None = Field(
         default=None, description="how long it may work on its last requests; the longest SLA"
@@ -211,6 +217,7 @@ class Replicas(Part):
 
 
 class StageReplicas(Replicas):
+    router: Annotated[Router, Shorthand("code")] | None = None
     user_config: dict[str, Any] | None = Field(
         default=None,
         description="given to the stage's `async def reconfigure(self, user_config)`, at the start and whenever it "

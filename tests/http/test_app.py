@@ -9,8 +9,10 @@ from typing import Any
 import httpx
 import pytest
 
+from serve_app.admission import Admission, AdmissionLimits
 from serve_app.context import RequestContext, Timings
 from serve_app.http.app import build_app
+from serve_app.http.front import Front
 from serve_app.kyc.answers import FaceComparison
 from serve_app.problem import Problem
 from serve_app.spec import load_spec
@@ -53,9 +55,14 @@ def service() -> Service:
 
 @pytest.fixture
 async def client(service: Service) -> AsyncIterator[httpx.AsyncClient]:
-    transport = httpx.ASGITransport(build_app(SPEC, service.run, service.ready), raise_app_exceptions=False)
+    api = build_app(SPEC, service.run, service.ready, Admission(AdmissionLimits.of(SPEC)))
+    transport = httpx.ASGITransport(Front(api, no_protocol), raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
         yield client
+
+
+async def no_protocol(*_: Any) -> None:
+    raise AssertionError("nothing asks for /v2 here")
 
 
 def failing(problem: Exception) -> Callable[[], Any]:
