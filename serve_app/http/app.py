@@ -151,7 +151,7 @@ async def _on_http_exception(request: Request, error: Exception) -> JSONResponse
     code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "http_error")
     detail = f"{request.method} {request.url.path} is not served; see /docs"
     headers = dict(error.headers or {})
-    if headers.get("Allow") == "GET":
+    if "GET" in headers.get("Allow", ""):
         headers["Allow"] = "GET, HEAD"
     return problem_response(Problem(error.status_code, code, detail), request.state.request_id, headers)
 

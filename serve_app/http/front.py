@@ -14,7 +14,7 @@ from serve_app.problem import Problem
 logger = logging.getLogger("ray.serve")
 _ID = ID.encode()
 # Asked every few seconds by whatever watches the service.
-_UNLOGGED = ("/healthz", "/readyz")
+_UNLOGGED = ("/healthz", "/readyz", "/v2/health/live", "/v2/health/ready")
 
 
 class Front:

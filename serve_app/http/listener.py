@@ -69,10 +69,10 @@ class Listener:
             raise ListenError(
                 f"the certificate and key of service.tls cannot be used ({error}); put both where the ingress runs"
             ) from None
-        self._http = shared_socket(service.host, service.port, "service.port")
-        self._server = _Server(config)
         # Taken and given back: gRPC's own binding says no more than that it failed.
         shared_socket(service.host, service.grpc.port, "service.grpc.port").close()
+        self._http = shared_socket(service.host, service.port, "service.port")
+        self._server = _Server(config)
         address = f"[{service.host}]" if ":" in service.host else service.host
         self._grpc = make_server(door, f"{address}:{service.grpc.port}", Limits.of(spec), credentials)
 

@@ -92,6 +92,8 @@ def ingress_deployment(name: str, spec: Spec) -> dict[str, Any]:
     return {
         "name": name,
         **given(num_replicas=_num_replicas(replicas, scaling)),
+        # Nothing comes that it could limit, but Ray Serve warns where it is less than autoscaling's target.
+        "max_ongoing_requests": replicas.max_ongoing_requests,
         # Ray Serve sees no request to wait for; after this the replica drains by itself.
         "graceful_shutdown_wait_loop_s": _listens_on(spec),
         "graceful_shutdown_timeout_s": _listens_on(spec) + spec.longest_sla.total_seconds() + DRAIN_GRACE

@@ -114,6 +114,7 @@ def test_a_spec_that_says_nothing_of_it_is_left_to_rays_defaults() -> None:
     assert by_name(config)["Ingress"] == {
         "name": "Ingress",
         "num_replicas": "auto",
+        "max_ongoing_requests": 8,
         "graceful_shutdown_wait_loop_s": 0.0,
         "graceful_shutdown_timeout_s": 10.0,
         "autoscaling_config": {
