@@ -49,6 +49,11 @@ def main(context: click.Context, project: Path | None) -> None:
     context.obj = project
 
 
+def _width() -> int | None:
+    """Of the terminal; None where the output goes elsewhere, which takes lines as they are."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
 def _progress(*, to_stderr: bool = False) -> Progress:
     start = time.monotonic()
     return lambda text: click.echo(f"[{time.monotonic() - start:5.1f} s] {text}", err=to_stderr)
@@ -107,7 +112,7 @@ def validate(given: Path | None, spec: Path | None, form: str, strict: bool, liv
         report = _tried(report, path)
     if form == "text":
         colours = False if "NO_COLOR" in os.environ else None
-        click.echo(render_text(report, shutil.get_terminal_size().columns), nl=False, color=colours)
+        click.echo(render_text(report, _width()), nl=False, color=colours)
     else:
         click.echo(FORMATS[form](report), nl=False)
     if report.errors or (strict and report.warnings):
@@ -165,7 +170,8 @@ def pull(given: Path | None) -> None:
     from serve_app.artefacts import prepare_all
 
     project = find_project(given)
-    prepare_all(project, project.spec(), "embedded", _progress())
+    spec = project.spec()
+    prepare_all(project, spec, spec.primary_profile, _progress())
 
 
 @main.command()

@@ -23,7 +23,7 @@ from serve_app.cluster.head import (
 from serve_app.cluster.preflight import check_machine
 from serve_app.cluster.sample import fetch_photos, verify_sample
 from serve_app.project import Project, write_files
-from serve_app.spec import ProfileName
+from serve_app.spec import ProfileName, examine_file
 from serve_app.triton.guard import remove_orphans
 from serve_app.weights.errors import Progress
 
@@ -34,7 +34,15 @@ def up(project: Project, profile: ProfileName, progress: Progress, *, sample: bo
     """Bring the service up and, with `sample`, verify a sample identity. ClusterError where it cannot be."""
     with only_one(project):
         _end_remains(project, progress)
-        spec = project.spec()
+        report = examine_file(project.spec_file)
+        spec = report.usable()
+        if report.warnings:
+            progress(f"the spec has {len(report.warnings)} warnings; `tandem validate` shows them")
+        if profile not in spec.profiles:
+            raise ClusterError(
+                f"the spec has no profile {profile}, the one that `tandem up` runs; add it, or deploy the other "
+                "one as the README says under Deploying without `tandem up`"
+            )
         check_machine(spec, profile)
         prepare_all(project, spec, profile, progress)
         photos = fetch_photos(progress) if sample else None

@@ -19,7 +19,7 @@ from serve_app.render.triton import model_config
 from serve_app.spec import Spec, digest
 from serve_app.spec.built import built_from
 from serve_app.spec.units import show_duration
-from serve_app.triton.reported import differences
+from serve_app.triton.reported import config_differences
 
 _RESTART = "no redeploy changes it: start the service anew"
 _APPLICATION: Effect = "restarts the application"
@@ -62,8 +62,8 @@ def _models(spec: Spec, report: Mapping[str, Any], part: str, effect: Effect | N
             yield Drift(f"{part} {name}", "model", what, "ready", effect, remedy)
             continue
         reported = text_format.Parse(report["configs"][name], pb.ModelConfig(), allow_unknown_field=True)
-        for each in differences(model_config(spec, name, spec.primary_profile), reported):
-            yield Drift(f"{part} {name}", each.field, each.reported, each.wanted, effect, remedy)
+        for each in config_differences(model_config(spec, name, spec.primary_profile), reported):
+            yield Drift(f"{part} {name}", each.field, each.second, each.first, effect, remedy)
     for name in report["configs"]:
         if name not in wanted:
             yield Drift(f"{part} {name}", "model", "ready", "nothing", effect, remedy)

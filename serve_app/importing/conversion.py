@@ -12,12 +12,13 @@ from tritonclient.grpc import model_config_pb2 as pb
 from serve_app.importing.completion import Completed, completed
 from serve_app.importing.deployment import DEVICES, Deployment, Entry, fitting_profile
 from serve_app.importing.entries import ensemble_entry, model_entry
-from serve_app.importing.equivalence import Device, differences, normalised
+from serve_app.importing.equivalence import Device, normalised
 from serve_app.importing.error import NotExpressible
 from serve_app.importing.repository import Found, NotCarried, read_repository
 from serve_app.render.triton import model_config
 from serve_app.spec.load import Report, examine
 from serve_app.spec.schema import ProfileName
+from serve_app.triton.message_differences import differences
 from serve_app.triton.model_folder import NO_VERSION, folder_faults
 
 
@@ -112,8 +113,8 @@ def _losses(found: Found, wanted: pb.ModelConfig, report: Report, profile: Profi
         yield NotCarried(found.name, "the spec cannot be read as it is, so that nobody can tell what it renders to")
         return
     rendered = normalised(model_config(report.spec, found.name, profile), DEVICES[profile])
-    for difference in differences(wanted, rendered):
-        yield NotCarried(found.name, difference)
+    for each in differences(wanted, rendered):
+        yield NotCarried(found.name, f"{each.field} was {each.first}, and is {each.second}")
 
 
 def _identifier(name: str) -> str:

@@ -1,4 +1,4 @@
-"""When two configurations mean the same to Triton: the defaults that it fills in, and what differs after that.
+"""When two configurations mean the same to Triton: the defaults that it fills in.
 
 Source of the defaults: `NormalizeModelConfig`, `NormalizeInstanceGroup` and `AutoCompleteBackendFields` in Triton's
 core, `src/model_config_utils.cc`.
@@ -6,10 +6,8 @@ core, `src/model_config_utils.cc`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Literal
 
-from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2 as pb
 
 from serve_app.spec.model import USUAL_FILES
@@ -96,45 +94,3 @@ def _drop_idle_levels(batching: pb.ModelDynamicBatching) -> None:
         batching.priority_queue_policy.clear()
     if not batching.default_queue_policy.ByteSize():
         batching.ClearField("default_queue_policy")
-
-
-def differences(was: Any, becomes: Any, path: str = "") -> Iterator[str]:
-    """Every field in which two messages of the same type differ, with both values."""
-    for field in was.DESCRIPTOR.fields:
-        name = f"{path}{field.name}"
-        before, after = getattr(was, field.name), getattr(becomes, field.name)
-        if field.message_type is None:
-            before, after = (list(value) if field.is_repeated else value for value in (before, after))
-            if before != after:
-                yield f"{name} was {before!r}, and is {after!r}"
-        elif field.message_type.GetOptions().map_entry:
-            for key in sorted({*before, *after}):
-                yield from _differing(before.get(key), after.get(key), f"{name}[{key!r}]")
-        elif field.is_repeated:
-            for index in range(max(len(before), len(after))):
-                yield from _differing(_item(before, index), _item(after, index), f"{name}[{index}]")
-        else:
-            yield from _differing(
-                before if was.HasField(field.name) else None, after if becomes.HasField(field.name) else None, name
-            )
-
-
-def _item(values: Any, index: int) -> Any:
-    return values[index] if index < len(values) else None
-
-
-def _differing(before: Any, after: Any, name: str) -> Iterator[str]:
-    if before is None or after is None or isinstance(before, str):
-        if before != after:
-            yield f"{name} was {_shown(before)}, and is {_shown(after)}"
-        return
-    yield from differences(before, after, f"{name}.")
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return "not there"
-    if isinstance(value, str):
-        return repr(value)
-    text = text_format.MessageToString(value, as_one_line=True)
-    return f"{{{text if len(text) < 80 else f'{text[:79]}…'}}}"

@@ -29,7 +29,7 @@ from serve_app.triton import guard
 from serve_app.triton.error import TritonError
 from serve_app.triton.find import Installation
 from serve_app.triton.launch import Features
-from serve_app.triton.reported import differences
+from serve_app.triton.reported import config_differences
 from serve_app.triton.server import TritonServer
 from serve_app.weights.errors import Progress, WeightsError
 from serve_app.weights.fetch import cache_directory
@@ -191,10 +191,10 @@ class _Check:
 
 
 def _config_faults(base: Place, wanted: pb.ModelConfig, reported: pb.ModelConfig) -> Iterator[Fault]:
-    for each in differences(wanted, reported):
+    for each in config_differences(wanted, reported):
         word = _WORDS.get(each.field.split(".")[0].split("[")[0])
         place = base if word is None else (*base, word)
-        yield found.OTHER_CONFIG.at(place, f"{each.field} was to be {each.wanted}, and Triton reports {each.reported}")
+        yield found.OTHER_CONFIG.at(place, f"{each.field} was to be {each.first}, and Triton reports {each.second}")
 
 
 def _base(spec: Spec, name: str) -> Place:

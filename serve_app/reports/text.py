@@ -13,11 +13,11 @@ _COLOURS = {"error": "red", "warning": "yellow"}
 _INDENT = "    "
 
 
-def render_text(report: Report, width: int = 100) -> str:
+def render_text(report: Report, width: int | None = None) -> str:
     """The findings in the order of the file, and their count; with colours, which `click.echo` keeps for terminals.
 
     Each begins with `file:line:column`, which editors and terminals jump to. Below are what comes of it and, after an
-    arrow, what to write.
+    arrow, what to write. Lines are wrapped to `width` columns, where one is given.
     """
     blocks = [_finding(report.file, finding, width) for finding in report.findings]
     return "\n\n".join([*blocks, click.style(summary(report), bold=True)]) + "\n"
@@ -33,7 +33,7 @@ def count(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
-def _finding(file: str, finding: Finding, width: int) -> str:
+def _finding(file: str, finding: Finding, width: int | None) -> str:
     where = f"{file}:{finding.line}:{finding.column}"
     kind = f"{finding.severity} {finding.code}"
     first = _wrapped(f"{where} {kind} {finding.place}: {finding.fault.what}", width, "")
@@ -47,8 +47,10 @@ def _finding(file: str, finding: Finding, width: int) -> str:
     )
 
 
-def _wrapped(text: str, width: int, indent: str) -> str:
+def _wrapped(text: str, width: int | None, indent: str) -> str:
     """The text in lines of at most `width`; one word, such as a path, may be longer."""
+    if width is None:
+        return indent + " ".join(text.split())
     return textwrap.fill(
         text,
         max(width, 40),

@@ -32,6 +32,7 @@ def built_from(spec: Spec) -> dict[str, Any]:
         "ray": True,
         "ingress": True,
         "profiles": True,
+        "accept": True,
         "service": _SERVICE,
         "stages": {"__all__": {"replicas"}},
         "models": {"__all__": {"profiles"}},

@@ -107,6 +107,7 @@ class _Stop(Exception):
 class _Reader:
     def __init__(self, text: str):
         self._yaml: Any = yaml.SafeLoader(text)
+        self._lines = text.splitlines()
         self.root = Position(1, 1)
         self.unreadable: list[Place] = []
         self.findings: list[Finding] = []
@@ -134,7 +135,8 @@ class _Reader:
             return self._yaml.get_event()
         except yaml.MarkedYAMLError as broken:
             mark = broken.problem_mark or broken.context_mark
-            fault = in_our_words(broken)
+            line = self._lines[mark.line] if mark and mark.line < len(self._lines) else ""
+            fault = in_our_words(broken, line)
             self.findings.append(Finding(mark.line + 1 if mark else 1, mark.column + 1 if mark else 1, fault))
         except (ValueError, OverflowError):  # an escape such as "\UFFFFFFFF"
             line, column = self._yaml.line + 1, self._yaml.column + 1

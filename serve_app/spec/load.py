@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from serve_app.spec.checks import run_checks
 from serve_app.spec.document import Position, read_document
 from serve_app.spec.findings import Fault, Finding, SpecError, error, in_order
-from serve_app.spec.schema import Spec
+from serve_app.spec.schema import Acceptance, Spec
 from serve_app.spec.structure import read_structure
 
 NO_FILE = error("Y001", "The file cannot be read", "there is nothing to serve", "give the path of a spec, a UTF-8 text")
@@ -26,11 +26,16 @@ class Report:
     spec: Spec | None
     findings: list[Finding]
     root: Position = field(default_factory=lambda: Position(1, 1), repr=False)
+    accepted: Sequence[Acceptance] = ()
 
     def adding(self, faults: Iterable[Fault]) -> Report:
-        """The report with faults that were found beyond the spec's text, at their places in it."""
+        """The report with faults that were found beyond the spec's text, at their places in it.
+
+        Warnings that the spec accepts are left out.
+        """
         added = (_finding(self.root, fault) for fault in faults)
-        return replace(self, findings=in_order([*self.findings, *added]))
+        unexpected = [finding for finding in added if not any(_accepts(each, finding) for each in self.accepted)]
+        return replace(self, findings=in_order([*self.findings, *unexpected]))
 
     @property
     def errors(self) -> list[Finding]:
@@ -57,8 +62,14 @@ def examine(text: str, file: str = "cluster/spec.yaml") -> Report:
         document.root.rename(place, name)
     broken = structure.faults or document.findings
     faults = structure.faults + (run_checks(structure.spec, whole=not broken) if structure.spec is not None else [])
-    findings = in_order([*document.findings, *(_finding(document.root, fault) for fault in faults)])
-    return Report(file, None if broken else structure.spec, findings, document.root)
+    spec = None if broken else structure.spec
+    accepted = spec.accept if spec is not None else []
+    return Report(file, spec, document.findings, document.root, accepted).adding(faults)
+
+
+def _accepts(acceptance: Acceptance, finding: Finding) -> bool:
+    is_there = f"{finding.place}.".startswith(f"{acceptance.at}.")
+    return finding.severity == "warning" and finding.code == acceptance.code and is_there
 
 
 def _finding(root: Position, fault: Fault) -> Finding:

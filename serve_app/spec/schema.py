@@ -29,6 +29,17 @@ class Tier(Part):
     default: bool = False
 
 
+WarningCode = Annotated[str, Form(r"[A-Z][0-9]{3}", "a finding's code, as T116")]
+
+
+class Acceptance(Part):
+    """A warning that is known and meant: `tandem validate` leaves it out."""
+
+    code: WarningCode = Field(description="of the warning, as T116")
+    at: str = Field(description="its place, as `tandem validate` shows it; also for what is below that place")
+    because: str = Field(description="why it is right here, for those who read the spec")
+
+
 class Spec(Part):
     """A whole deployment."""
 
@@ -42,6 +53,7 @@ class Spec(Part):
     ensembles: dict[str, Ensemble] = Field(default_factory=dict)
     stages: dict[Identifier, Stage] = Field(default_factory=dict)
     pipelines: dict[Identifier, Pipeline] = Field(default_factory=dict)
+    accept: list[Acceptance] = Field(default_factory=list, description="warnings that are known and meant")
 
     def sla(self, pipeline: str) -> timedelta:
         return self.pipelines[pipeline].sla or self.service.sla

@@ -7,6 +7,7 @@ import re
 import yaml
 
 from serve_app.spec.findings import Fault, error
+from serve_app.spec.tensors import DTYPES
 
 NOT_YAML = error("Y002", "The file is not YAML", "nothing in it can be used", "correct it at that line")
 
@@ -44,8 +45,14 @@ _WORDS: list[tuple[str, str, str]] = [
 ]
 
 
-def in_our_words(broken: yaml.MarkedYAMLError) -> Fault:
-    """The fault behind an error of the parser."""
+# `{crop: uint8[112, 112, 3]}`: within braces YAML takes the brackets and commas for its own.
+_UNQUOTED = re.compile(rf"\{{.*?:\s*((?:{'|'.join(DTYPES)}|image)\[[^\]\"']*\])")
+
+
+def in_our_words(broken: yaml.MarkedYAMLError, line: str) -> Fault:
+    """The fault behind an error of the parser in a line."""
+    if found := _UNQUOTED.search(line):
+        return NOT_YAML.at((), f"{found[1]} is not in quotes", remedy=f'write "{found[1]}" in quotes')
     said = f"{broken.context or ''}; {broken.problem or ''}"
     for pattern, what, remedy in _WORDS:
         if found := re.search(pattern, said):

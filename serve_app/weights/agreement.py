@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
@@ -58,10 +59,14 @@ def disagreements(file: Path, model: Model, max_batch: int, base: Place) -> Faul
     outputs = {value.name: value.type for value in graph.output}
     yield from _differences("input", inputs, model.inputs, max_batch, base)
     yield from _differences("output", outputs, model.outputs, max_batch, base)
-    for name in _unnamed(inputs, model.inputs, _inputs_of_tritons(model)):
+    filled, kept = list(_filled_inputs(model, base)), list(_state_outputs(model, base))
+    for kind, found, own in (("input", inputs, filled), ("output", outputs, kept)):
+        for tensor in own:
+            yield from _difference(kind, found, tensor, max_batch)
+    for name in _unnamed(inputs, model.inputs, (tensor.name for tensor in filled)):
         what = f"the graph takes an input {name}, and the spec's are {', '.join(model.inputs)}"
         yield NOT_GIVEN.at((*base, "inputs"), what)
-    for name in _unnamed(outputs, model.outputs, _outputs_of_tritons(model)):
+    for name in _unnamed(outputs, model.outputs, (tensor.name for tensor in kept)):
         yield NOT_SERVED.at((*base, "outputs"), f"the graph has an output {name} too")
 
 
@@ -70,17 +75,35 @@ def _unnamed(found: Iterable[str], *named: Iterable[str]) -> list[str]:
     return [name for name in found if name not in known]
 
 
-def _inputs_of_tritons(model: Model) -> Iterator[str]:
-    """Inputs of the graph that Triton fills by itself."""
-    for made in model.batch_inputs:
-        yield from made.targets
+@dataclass(frozen=True)
+class _Wanted:
+    """What the spec says of a tensor of the graph, and where. `dims` None: they are not the spec's to say."""
+
+    name: str
+    place: Place
+    dtype: str
+    dims: list[int] | None
+    reshaped: bool = False
+
+
+def _filled_inputs(model: Model, base: Place) -> Iterator[_Wanted]:
+    """Inputs of the graph that Triton fills by itself: of whole batches, and of sequences."""
+    for index, made in enumerate(model.batch_inputs):
+        for target in made.targets:
+            yield _Wanted(target, (*base, "batch_inputs", index, "targets"), made.type, None)
     if model.sequence is not None:
-        yield from (control.input for control in model.sequence.controls)
-        yield from (state.input for state in model.sequence.states)
+        for index, control in enumerate(model.sequence.controls):
+            yield _Wanted(control.input, (*base, "sequence", "controls", index), control.type, [1])
+        for index, state in enumerate(model.sequence.states):
+            place: Place = (*base, "sequence", "states", index, "input")
+            yield _Wanted(state.input, place, state.tensor.dtype, list(state.tensor.dims))
 
 
-def _outputs_of_tritons(model: Model) -> Iterator[str]:
-    return (state.output for state in model.sequence.states) if model.sequence is not None else iter(())
+def _state_outputs(model: Model, base: Place) -> Iterator[_Wanted]:
+    """Outputs of the graph that Triton keeps for the next request of a sequence."""
+    for index, state in enumerate(model.sequence.states if model.sequence is not None else []):
+        place: Place = (*base, "sequence", "states", index, "output")
+        yield _Wanted(state.output, place, state.tensor.dtype, list(state.tensor.dims))
 
 
 def _differences(
@@ -91,27 +114,33 @@ def _differences(
     base: Place,
 ) -> Iterator[Fault]:
     for name, entry in entries.items():
-        place: Place = (*base, f"{kind}s", name)
-        if name not in found:
-            yield NO_TENSOR.at(place, f"the graph's {kind}s are {', '.join(found) or 'none'}")
-        elif not found[name].HasField("tensor_type"):
-            yield OTHER_TYPE.at(place, f"the graph's {name} is a {found[name].WhichOneof('value')}, no tensor")
-        else:
-            yield from _tensor(kind, name, found[name].tensor_type, entry, max_batch, place)
+        reshaped = entry.reshape is not None
+        # Triton puts the elements of ragged requests one behind the other, whatever the spec's dimensions.
+        ragged = isinstance(entry, Input) and entry.ragged
+        dims = None if ragged else list(entry.tensor.dims if entry.reshape is None else entry.reshape)
+        wanted = _Wanted(name, (*base, f"{kind}s", name), entry.tensor.dtype, dims, reshaped)
+        yield from _difference(kind, found, wanted, max_batch)
 
 
-def _tensor(
-    kind: str, name: str, graph: onnx.TypeProto.Tensor, entry: Input | Output, max_batch: int, place: Place
-) -> Iterator[Fault]:
+def _difference(kind: str, found: Mapping[str, onnx.TypeProto], wanted: _Wanted, max_batch: int) -> Iterator[Fault]:
+    name = wanted.name
+    if name not in found:
+        yield NO_TENSOR.at(wanted.place, f"the graph's {kind}s are {', '.join(found) or 'none'}")
+    elif not found[name].HasField("tensor_type"):
+        yield OTHER_TYPE.at(wanted.place, f"the graph's {name} is a {found[name].WhichOneof('value')}, no tensor")
+    else:
+        yield from _tensor(kind, found[name].tensor_type, wanted, max_batch)
+
+
+def _tensor(kind: str, graph: onnx.TypeProto.Tensor, tensor: _Wanted, max_batch: int) -> Iterator[Fault]:
+    name, place, wanted = tensor.name, tensor.place, tensor.dims
     onnx_name = onnx.TensorProto.DataType.Name(graph.elem_type)
     dtype = _DTYPES.get(onnx_name, onnx_name.lower())
-    if dtype != entry.tensor.dtype:
-        yield OTHER_TYPE.at(place, f"{kind} {name} of the graph is {dtype}, and the spec's {entry.tensor.dtype}")
-    # Triton puts the elements of ragged requests one behind the other, whatever the spec's dimensions.
-    if not graph.HasField("shape") or (isinstance(entry, Input) and entry.ragged):
+    if dtype != tensor.dtype:
+        yield OTHER_TYPE.at(place, f"{kind} {name} of the graph is {dtype}, and the spec's {tensor.dtype}")
+    if not graph.HasField("shape") or wanted is None:
         return
     dims = [dim.dim_value if dim.HasField("dim_value") else -1 for dim in graph.shape.dim]
-    wanted = list(entry.tensor.dims if entry.reshape is None else entry.reshape)
     if max_batch > 0:
         batch, dims = dims[:1], dims[1:]
         if batch and batch != [-1] and (max_batch > 1 or batch != [1]):
@@ -122,5 +151,5 @@ def _tensor(
             yield OTHER_DIMS.at(place, f"{kind} {name} of the graph has no dimensions, not even one for the batch")
             return
     if len(dims) != len(wanted) or any(have not in (-1, want) for have, want in zip(dims, wanted, strict=True)):
-        shown = " (after reshape)" if entry.reshape is not None else ""
+        shown = " (after reshape)" if tensor.reshaped else ""
         yield OTHER_DIMS.at(place, f"{kind} {name} of the graph has {dims}, and the spec {wanted}{shown}")

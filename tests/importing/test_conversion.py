@@ -134,7 +134,7 @@ def test_all_that_is_not_carried_is_listed_and_the_rest_is_carried(repository: R
     imported = repository.imported()
     assert lost(imported) == [
         "broken: broken/config.pbtxt is not UTF-8 text (byte 7); Triton refuses it",
-        'doubled: input[1] was {name: "x" data_type: TYPE_FP32 dims: 4}, and is not there',
+        'doubled: input[1] was {name: "x" data_type: TYPE_FP32 dims: 4}, and is nothing',
         "flat: input z has no dims; add them",
         "marked: marked/config.pbtxt begins with a byte order mark, which Triton refuses; save it without",
         'misspelt: misspelt/config.pbtxt:2: Message type "inference.ModelConfig" has no field named "max_batchsize".',

@@ -144,7 +144,7 @@ def test_they_agree_whatever_is_changed_in_the_shipped_spec(data: dict[str, Any]
 TEXTS = [
     *(value for value in VALUES if isinstance(value, str)),
     "onnx", "python", "0" * 64, "/etc/key.pem", "s3://bucket/project.zip", "local:///srv", "in(a, b)", "12.5%", "OMP_N",
-    "faces.match", "/kyc", "example.com/pool", "bool[1]",
+    "faces.match", "/kyc", "example.com/pool", "bool[1]", "T116",
 ]  # fmt: skip
 
 

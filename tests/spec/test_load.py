@@ -261,3 +261,10 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 def test_a_folder_in_place_of_a_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="error Y001 at the spec: Is a directory"):
         load_spec(tmp_path)
+
+
+def test_a_tensor_without_quotes_in_braces_is_told_to_want_them() -> None:
+    """YAML takes its brackets and commas for its own, and would say that a comma is missing."""
+    ((_, code, message),) = found("models:\n  m:\n    inputs: {crop: uint8[112, 112, 3]}\n")
+    assert code == "Y002"
+    assert 'write "uint8[112, 112, 3]" in quotes' in message

@@ -10,7 +10,8 @@ from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2 as pb
 
 from serve_app.triton.error import TritonError
-from serve_app.triton.reported import Difference, differences
+from serve_app.triton.message_differences import Difference
+from serve_app.triton.reported import config_differences
 from serve_app.triton.server import TritonServer
 
 CODE = """
@@ -57,7 +58,7 @@ def test_what_triton_fills_in_is_no_difference(name: str, server: TritonServer, 
         reported = client.get_model_config(wanted.name).config
         client.unload_model(wanted.name)
     assert reported != wanted  # or there would be nothing to see here
-    assert differences(wanted, reported) == []
+    assert config_differences(wanted, reported) == []
 
 
 @pytest.mark.parametrize(
@@ -96,14 +97,14 @@ def test_every_other_difference_is_told_with_both_values(
     pinned = "" if "optimization" in reported else "optimization {input_pinned_memory {enable: true} "
     pinned += "output_pinned_memory {enable: true}}"
     running = config(f'default_model_filename: "model.py" {reported} {pinned}')
-    assert differences(config(wanted), running) == [Difference(*expected)]
+    assert config_differences(config(wanted), running) == [Difference(*expected)]
 
 
 def test_the_gpus_of_a_group_that_names_none_are_the_machines() -> None:
     wanted = config("instance_group [{kind: KIND_GPU}]")
     running = config('instance_group [{kind: KIND_GPU count: 1 gpus: [0, 1] name: "m_0"}]')
     running.optimization.input_pinned_memory.enable = running.optimization.output_pinned_memory.enable = True
-    assert differences(wanted, running) == []
+    assert config_differences(wanted, running) == []
 
 
 @pytest.mark.asyncio(loop_scope="session")

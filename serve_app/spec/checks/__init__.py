@@ -6,6 +6,7 @@ known (`Unknown`), because that has a fault of its own; the other checks go on.
 
 from __future__ import annotations
 
+from serve_app.spec.checks import acceptances as acceptances
 from serve_app.spec.checks import batching as batching
 from serve_app.spec.checks import calls as calls
 from serve_app.spec.checks import code as code

@@ -97,7 +97,12 @@ def calls(spec: Spec, name: str, pipeline: Pipeline) -> Faults:
         method = step.call.split(".")[1]
         function = getattr(load_code(stage.code), method, None)
         if not inspect.iscoroutinefunction(function):
-            yield NO_METHOD.at((*place, "call"), f"{stage.code} has no `async def {method}`")
+            methods = [name for name, _ in inspect.getmembers(load_code(stage.code), inspect.iscoroutinefunction)]
+            yield NO_METHOD.at(
+                (*place, "call"),
+                f"{stage.code} has no `async def {method}`",
+                remedy=did_you_mean(method, methods) or f"write one of {', '.join(methods)}" if methods else None,
+            )
             continue
         parameters = inspect.signature(function).parameters
         taken = [parameter for parameter in parameters if parameter != "self"]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from serve_app.spec.checks.registry import of_each_pipeline, of_each_stage, of_the_spec
+from serve_app.spec.checks.registry import of_each_model, of_each_pipeline, of_each_stage, of_the_spec
 from serve_app.spec.findings import Faults, error
-from serve_app.spec.part import UNKNOWN
+from serve_app.spec.model import Model
+from serve_app.spec.part import UNKNOWN, known
 from serve_app.spec.paths import budget, longest_path, models_of
 from serve_app.spec.pipeline import Pipeline, Stage
 from serve_app.spec.schema import Spec
@@ -71,11 +72,11 @@ def unreached(spec: Spec, name: str, stage: Stage) -> Faults:
         yield UNREACHED.at(("stages", name), "no pipeline calls this stage")
 
 
-@of_each_stage
-def no_budget(spec: Spec, name: str, stage: Stage) -> Faults:
-    for model in stage.models:
-        if model in spec.models and spec.models[model].latency_budget is None:
-            yield NO_BUDGET.at(("models", model), f"stage {name} uses {model}, which has no latency_budget")
+@of_each_model
+def no_budget(spec: Spec, name: str, model: Model) -> Faults:
+    users = [stage for stage, entry in spec.stages.items() if entry is not UNKNOWN and name in known(entry.models)]
+    if users and model.latency_budget is None:
+        yield NO_BUDGET.at(("models", name), f"stage {users[0]} uses {name}, which has no latency_budget")
 
 
 @of_the_spec
