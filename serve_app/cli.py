@@ -23,7 +23,7 @@ from serve_app.spec.load import Report
 from serve_app.triton.error import TritonError
 from serve_app.weights.errors import Progress, WeightsError
 
-FAILURES = (ClusterError, ProjectError, RepositoryError, SpecError, TritonError, WeightsError)
+FAILURES = (ClusterError, ProjectError, RepositoryError, TritonError, WeightsError)
 
 
 class _Commands(click.Group):
@@ -32,6 +32,9 @@ class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except SpecError as failure:
+            _show(Report(str(_from_here(Path(failure.file))), None, failure.findings), err=True)
+            raise click.exceptions.Exit(1) from None
         except FAILURES as failure:
             raise click.ClickException(str(failure)) from None
 
@@ -49,9 +52,12 @@ def main(context: click.Context, project: Path | None) -> None:
     context.obj = project
 
 
-def _width() -> int | None:
-    """Of the terminal; None where the output goes elsewhere, which takes lines as they are."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+def _show(report: Report, *, err: bool = False) -> None:
+    """Print findings for people: as wide as the terminal, and as they are where the output goes elsewhere."""
+    output = sys.stderr if err else sys.stdout
+    width = shutil.get_terminal_size().columns if output.isatty() else None
+    colours = False if "NO_COLOR" in os.environ else None
+    click.echo(render_text(report, width), nl=False, err=err, color=colours)
 
 
 def _progress(*, to_stderr: bool = False) -> Progress:
@@ -85,6 +91,12 @@ def render(given: Path | None, check: bool) -> None:
     click.echo("every generated file is what the spec says")
 
 
+_LIVE = (
+    "Also try it: every model in a real Triton, and Ray Serve's own schema. Weights that are missing in "
+    "model_repository are prepared there."
+)
+
+
 @main.command()
 @click.argument("spec", required=False, type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.option(
@@ -96,7 +108,7 @@ def render(given: Path | None, check: bool) -> None:
     help="text for people; json, github (annotations of GitHub Actions) and sarif for machines.",
 )
 @click.option("--strict", is_flag=True, help="Let warnings fail the check too.")
-@click.option("--live", is_flag=True, help="Also try it: every model in a real Triton, and Ray Serve's own schema.")
+@click.option("--live", is_flag=True, help=_LIVE)
 @click.pass_obj
 def validate(given: Path | None, spec: Path | None, form: str, strict: bool, live: bool) -> None:
     """Check a spec, by default the project's, and show everything that is wrong with it.
@@ -110,11 +122,12 @@ def validate(given: Path | None, spec: Path | None, form: str, strict: bool, liv
     report = examine_with_files(path)
     if live:
         report = _tried(report, path)
-    if form == "text":
-        colours = False if "NO_COLOR" in os.environ else None
-        click.echo(render_text(report, _width()), nl=False, color=colours)
-    else:
+    if form != "text":
         click.echo(FORMATS[form](report), nl=False)
+    elif not report.findings and project_of(path) is None:
+        click.echo(f"{report.file}: fine; its models' files were not looked for")
+    else:
+        _show(report)
     if report.errors or (strict and report.warnings):
         raise click.exceptions.Exit(1)
 
@@ -146,11 +159,17 @@ def _from_here(path: Path) -> Path:
 
 @main.command()
 @click.argument("code", required=False)
-def explain(code: str | None) -> None:
+@click.option("--spec", "keys", is_flag=True, help="Show every key of the spec instead, as in docs/spec.md.")
+def explain(code: str | None, keys: bool) -> None:
     """Say what a finding's CODE means; without one, every code, as in docs/findings.md."""
     from serve_app.reports.page import every_rule, render_page, render_rule
+    from serve_app.reports.spec_page import render_spec_page
 
-    if code is None:
+    if keys and code is not None:
+        raise click.UsageError("give either CODE or --spec")
+    if keys:
+        click.echo(render_spec_page(), nl=False)
+    elif code is None:
         click.echo(render_page(), nl=False)
     elif rule := every_rule().get(code.upper()):
         click.echo(render_rule(rule), nl=False)
@@ -265,22 +284,30 @@ def import_(
     Exits with 1 where not everything could be carried; the spec is written all the same.
     """
     from serve_app.importing.conversion import import_repository
-    from serve_app.importing.summary import summary
+    from serve_app.importing.summary import next_commands, summary
 
-    project = given or Path()
-    path = output or project / SPEC_FILE
-    to_terminal = str(path) == "-"
-    if path.exists() and not (force or to_terminal):
+    usual = Path(os.environ.get("TANDEM_PROJECT", ""))
+    path = output or (given or usual) / SPEC_FILE
+    written = None if str(path) == "-" else path
+    if written is not None and written.exists() and not force:
         raise click.UsageError(f"{path} exists; name another --output, or overwrite it with --force")
-    name = "the spec" if to_terminal else str(path)
-    imported = import_repository(repository, profile, name)
-    if to_terminal:
+    own = project_of(written) if written is not None else None
+    imported = import_repository(repository, profile, str(written or "<stdout>"), schema=own is not None)
+    if written is None:
         click.echo(imported.text, nl=False)
     else:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(imported.text, encoding="utf-8")
-    for line in summary(imported, repository, project, name):
+        written.parent.mkdir(parents=True, exist_ok=True)
+        written.write_text(imported.text, encoding="utf-8")
+    for line in summary(imported, repository):
         click.echo(line, err=True)
+    if imported.report.findings:
+        click.echo(err=True)
+        _show(imported.report, err=True)
+        click.echo(err=True)
+    project = own.root if own is not None else given or usual
+    steps = [*next_commands(imported, project, written, is_usual=project.resolve() == usual.resolve())]
+    if steps:
+        click.echo("\n  ".join(["next:", *steps]), err=True)
     if not imported.complete:
         raise click.exceptions.Exit(1)
 

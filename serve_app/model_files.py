@@ -18,10 +18,13 @@ from serve_app.spec.findings import Fault, Faults, Place, error
 from serve_app.spec.load import Report, examine_file
 from serve_app.spec.model import ONNX_FILE, PYTHON_FILE, Model
 from serve_app.spec.part import Unknown
+from serve_app.spec.profile import Triton
 from serve_app.spec.resolved import Resolved
 from serve_app.triton.model_folder import (
+    NO_ENVIRONMENT,
     NO_MODEL_FILE,
     NO_VERSION,
+    NUMPY_2,
     FileFault,
     folder_faults,
     model_file,
@@ -103,17 +106,23 @@ def _folder_faults(
     served = spec.served(name)
     for problem in folder_faults(folder, config):
         # What another device's profile loads is often made there, as TensorRT's engines are.
-        if profile != spec.primary_profile and problem.rule in (NO_MODEL_FILE, NO_VERSION):
+        if profile != spec.primary_profile and problem.rule in (NO_MODEL_FILE, NO_VERSION, NO_ENVIRONMENT):
+            continue
+        if problem.rule is NUMPY_2 and not _misreads_numpy_2(spec.profiles[profile].triton):
             continue
         if not any(path == problem.file or problem.file in path.parents for path in made):
             yield _fault(project, problem, _place(spec, name, profile, base, problem))
-    if isinstance(served, Model) and (
-        config.backend == "onnxruntime" or Resolved(spec, name, profile).has_tandems_code
-    ):
+    if isinstance(served, Model):
+        has_tandems_code = Resolved(spec, name, profile).has_tandems_code
         for version in served_versions(folder, config):
-            file = version / ONNX_FILE if config.backend == "python" else model_file(version, config)
-            if file is not None and file.is_file():
+            file = version / ONNX_FILE if has_tandems_code else model_file(version, config)
+            if file is not None and file.is_file() and (config.backend == "onnxruntime" or file.suffix == ".onnx"):
                 yield from disagreements(file, served, config.max_batch_size, base)
+
+
+def _misreads_numpy_2(triton: Triton) -> bool:
+    """Whether the profile's server is the one of a wheel. All of them were compiled against NumPy 1."""
+    return triton.requirement is not None
 
 
 def _place(spec: Spec, name: str, profile: ProfileName, base: Place, problem: FileFault) -> Place:
@@ -121,11 +130,15 @@ def _place(spec: Spec, name: str, profile: ProfileName, base: Place, problem: Fi
         found = Resolved(spec, name, profile)
         given = found.override.file is not None or found.model.file is not None
         return found.place("file" if given else "backend")
+    if problem.about == ("versions",) and "versions" not in spec.served(name).model_fields_set:
+        return base
     return (*base, *problem.about)
 
 
 def _fault(project: Project, problem: FileFault, place: Place) -> Fault:
-    return problem.rule.at(place, f"{_shown(project, problem.file)} {problem.what}", remedy=problem.remedy)
+    # What `tandem models pull` and `tandem render` make is never missing here.
+    remedy = None if problem.rule is NO_MODEL_FILE else problem.remedy
+    return problem.rule.at(place, f"{_shown(project, problem.file)} {problem.what}", remedy=remedy)
 
 
 def _shown(project: Project, path: Path) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,15 +65,24 @@ def stale_files(project: Project, spec: Spec) -> dict[str, str]:
     """The diff of each generated file that is not what the spec renders, by its path in the project."""
     diffs = {}
     for name, wanted in render(spec).items():
-        path = project.root / name
-        present = path.read_text(encoding="utf-8") if path.is_file() else ""
+        present = _present(project.root / name)
         if present != wanted:
-            old = name if path.is_file() else "/dev/null"
+            old = "/dev/null" if present is None else name
             lines = difflib.unified_diff(
-                present.splitlines(True), wanted.splitlines(True), old, f"{name} (from the spec)"
+                (present or "").splitlines(True), wanted.splitlines(True), old, f"{name} (from the spec)"
             )
-            diffs[name] = "".join(lines)
+            diffs[name] = "".join(lines) or f"{name} is missing\n"
     return diffs
+
+
+def _present(path: Path) -> str | None:
+    """The text of a generated file; None where there is none. ProjectError where something else has its place."""
+    try:
+        if path.exists() and not path.is_file():
+            raise ProjectError(f"{path} is no file, and stands where a generated one belongs; remove it")
+        return path.read_text(encoding="utf-8", errors="replace") if path.exists() else None
+    except OSError as broken:
+        raise ProjectError(f"{path} cannot be read: {broken.strerror}; mend that, or remove it") from None
 
 
 def write_files(project: Project, spec: Spec) -> list[str]:
@@ -80,10 +90,26 @@ def write_files(project: Project, spec: Spec) -> list[str]:
     rendered = render(spec)
     stale = list(stale_files(project, spec))
     for name in stale:
-        path = project.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(rendered[name], encoding="utf-8")
+        try:
+            _write(project.root / name, rendered[name])
+        except OSError as broken:
+            raise ProjectError(f"{project.root / name} cannot be written: {broken.strerror}") from None
     return stale
+
+
+def _write(path: Path, text: str) -> None:
+    """Put the whole text in the file's place, or leave what is there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    new = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        new.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o644)
+        new.replace(path)
+    except BaseException:
+        new.unlink()
+        raise
 
 
 def left_over(project: Project, spec: Spec) -> list[str]:

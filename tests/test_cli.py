@@ -33,6 +33,15 @@ def test_a_fine_spec_exits_with_0_and_says_so() -> None:
     assert "fine" in result.stdout
 
 
+def test_a_fine_spec_that_is_no_projects_own_says_what_was_not_looked_at(tmp_path: Path) -> None:
+    path = tmp_path / "other.yaml"
+    path.write_text(yaml.safe_dump(patched({}), sort_keys=False))
+    result = run("validate", path)
+    assert (result.exit_code, result.stdout) == (0, f"{path}: fine; its models' files were not looked for\n")
+    assert json.loads(run("validate", "--format", "json", path).stdout)["findings"] == []
+    assert "not looked for" not in run("validate", ROOT / "cluster" / "spec.yaml").stdout
+
+
 def test_a_broken_spec_exits_with_1_and_shows_all_on_standard_output(broken: Path) -> None:
     result = run("validate", broken)
     assert (result.exit_code, result.stderr) == (1, "")
@@ -96,3 +105,8 @@ def test_an_unknown_code_is_wrong_usage() -> None:
 
 def test_without_a_code_the_whole_page_is_printed() -> None:
     assert run("explain").stdout == (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
+
+
+def test_every_key_of_the_spec_is_printed_on_demand() -> None:
+    assert run("explain", "--spec").stdout == (ROOT / "docs" / "spec.md").read_text(encoding="utf-8")
+    assert run("explain", "--spec", "Y020").exit_code == 2

@@ -42,6 +42,8 @@ GPU = {
     },
 }
 
+WHEEL = {"requirement": "nvidia-pytriton==0.7.0", "sha256": "0" * 64}
+
 
 class Files:
     """A project whose model `m` is sound, until a test changes something."""
@@ -83,7 +85,7 @@ class Files:
 
     def findings(self) -> list[Finding]:
         report = examine_with_files(self.project.spec_file)
-        return [finding for finding in report.findings if finding.code.startswith(("W01", "W02"))]
+        return [finding for finding in report.findings if "W010" <= finding.code < "W040"]
 
     def only(self) -> Finding:
         found = self.findings()
@@ -203,6 +205,77 @@ def test_the_graph_of_a_reshaped_input_has_the_reshaped_dimensions(files: Files)
     assert files.findings() == []
 
 
+SEQUENCE = {
+    "direct": {},
+    "idle_timeout": "10s",
+    "controls": [
+        {"input": "start", "signals": "start", "type": "float32", "off": 0, "on": 1},
+        {"input": "ready", "signals": "ready", "type": "float32", "off": 0, "on": 1},
+    ],
+    "states": [{"input": "s_in", "output": "s_out", "tensor": "float32[4]"}],
+}
+
+
+def native(files: Files, patch: Mapping[str, Any], made: onnx.ModelProto, name: str = "model.onnx") -> None:
+    """The model runs by Triton's own ONNX Runtime, and its file is the user's."""
+    (files.version / "model.py").unlink()
+    onnx.save(made, files.version / name)
+    files.model({"backend": "onnxruntime", **patch}, profiles={"gpu": GPU})
+
+
+def of_sequences(*, controls: tuple[str, ...] = ("start", "ready"), states: Any = None) -> onnx.ModelProto:
+    made = graph(more_inputs=controls)
+    dtype, dims = states or (TensorProto.FLOAT, ["N", 4])
+    made.graph.input.append(helper.make_tensor_value_info("s_in", dtype, dims))
+    made.graph.output.append(helper.make_tensor_value_info("s_out", TensorProto.FLOAT, ["N", 4]))
+    return made
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "net.onnx", "net"])
+def test_a_native_models_graph_is_compared_too(files: Files, name: str) -> None:
+    native(files, {} if name == "model.onnx" else {"file": name}, graph(x=(TensorProto.FLOAT, ["N", 5])), name)
+    assert (files.only().code, files.only().place) == ("W017", "models.m.inputs.x")
+
+
+def test_the_graph_of_another_backend_that_reads_onnx_is_compared_too(files: Files) -> None:
+    native(files, {"backend": "openvino", "file": "model.onnx"}, graph(names=("image", "y")))
+    assert ("W013", "models.m.inputs.x") in [(found.code, found.place) for found in files.findings()]
+
+
+def test_a_sound_graph_of_sequences_has_no_finding(files: Files) -> None:
+    native(files, {"batching": None, "sequence": SEQUENCE}, of_sequences())
+    assert files.findings() == []
+
+
+@pytest.mark.parametrize(
+    ("made", "code", "place", "says"),
+    [
+        ({"controls": ("start",)}, "W013", "models.m.sequence.controls.1", "inputs are x, start, s_in"),
+        ({"controls": ("start", "ready", "end")}, "W014", "models.m.inputs", "takes an input end"),
+        ({"states": (TensorProto.FLOAT16, ["N", 4])}, "W016", "models.m.sequence.states.0.input", "is float16"),
+        ({"states": (TensorProto.FLOAT, ["N", 5])}, "W017", "models.m.sequence.states.0.input", "has [5]"),
+        ({"states": (TensorProto.FLOAT, [1, 4])}, "W018", "models.m.sequence.states.0.input", "is fixed at 1"),
+    ],
+    ids=str,
+)
+def test_a_graph_of_sequences_that_is_not_the_specs(
+    files: Files, made: dict[str, Any], code: str, place: str, says: str
+) -> None:
+    native(files, {"batching": None, "sequence": SEQUENCE}, of_sequences(**made))
+    found = files.only()
+    assert (found.code, found.place) == (code, place)
+    assert says in found.message
+
+
+def test_a_graph_without_the_specs_batch_input(files: Files) -> None:
+    batch_input = {"kind": "element_count", "targets": ["sizes"], "type": "float32", "sources": ["x"]}
+    ragged = {"x": {"tensor": "float32[-1]", "ragged": True, "largest": [4]}}
+    native(files, {"inputs": ragged, "batch_inputs": [batch_input]}, graph())
+    assert ("W013", "models.m.batch_inputs.0.targets") in [(found.code, found.place) for found in files.findings()]
+    onnx.save(graph(more_inputs=("sizes",)), files.version / "model.onnx")
+    assert files.findings() == []
+
+
 def test_a_file_that_is_no_onnx_model(files: Files) -> None:
     files.onnx().write_bytes(b"<html>")
     assert [finding.code for finding in files.findings()] == ["W012"]
@@ -280,6 +353,81 @@ def test_missing_code(files: Files) -> None:
     found = files.only()
     assert (found.code, found.place) == ("W019", "models.m.backend")
     assert "model_repository/m/1/model.py is missing: Triton hangs" in found.message
+
+
+@pytest.mark.parametrize("code", [None, "from serve_app.triton.backend.onnx_model import TritonPythonModel\n"])
+def test_nobody_is_told_to_pull_what_the_spec_has_no_weights_of(files: Files, code: str | None) -> None:
+    files.model({"backend": "onnxruntime" if code is None else "python"}, profiles={"gpu": GPU})
+    if code is not None:
+        files.write("1/model.py", code)
+    found = files.only()
+    assert found.code == "W019"
+    assert found.message.endswith("put the file there, or correct its name in the spec")
+    assert "model_repository/m/1/model.onnx is missing" in found.message
+
+
+USES_NUMPY = """
+import triton_python_backend_utils as {alias}
+
+class TritonPythonModel:
+    def execute(self, requests):
+        x = {alias}.get_input_tensor_by_name(requests[0], "x").as_numpy()
+        y = {alias}.Tensor("y", x)
+        return [{alias}.InferenceResponse([y])]
+"""
+
+
+@pytest.mark.parametrize("alias", ["pb_utils", "utils"])
+def test_numpy_arrays_that_the_wheels_triton_misreads(files: Files, alias: str) -> None:
+    files.spec({"profiles": {"embedded": {"triton": WHEEL}}})
+    files.write("1/model.py", USES_NUMPY.format(alias=alias))
+    found = files.only()
+    assert (found.code, found.severity, found.place) == ("W029", "warning", "models.m.backend")
+    assert f"calls as_numpy() in line 6, {alias}.Tensor(name, array) in line 7" in found.message
+    assert found.message.endswith("write(name, array) of serve_app.triton.backend.tensors")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "pb_utils.Tensor.from_dlpack('y', x)",
+        "torch.Tensor(2, 3)",
+        "answer.as_numpy('y')",
+        "'pb_utils.Tensor(name, array)'",
+    ],
+)
+def test_what_only_looks_like_such_arrays(files: Files, line: str) -> None:
+    files.spec({"profiles": {"embedded": {"triton": WHEEL}}})
+    files.write("1/model.py", f"{CODE}        {line}\n")
+    assert files.findings() == []
+
+
+def test_numpy_arrays_are_read_by_the_triton_of_a_container(files: Files) -> None:
+    files.write("1/model.py", USES_NUMPY.format(alias="pb_utils"))
+    assert files.findings() == []
+
+
+# -- environments
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        ("$$TRITON_MODEL_DIRECTORY/environment.tar.gz", "model_repository/m/environment.tar.gz"),
+        ("/no/such/environment.tar.gz", "/no/such/environment.tar.gz"),
+    ],
+)
+def test_an_environment_that_does_not_exist(files: Files, path: str, shown: str) -> None:
+    files.model({"parameters": {"EXECUTION_ENV_PATH": path}})
+    found = files.only()
+    assert (found.code, found.place) == ("W030", "models.m.parameters.EXECUTION_ENV_PATH")
+    assert f"{shown} is missing: Triton refuses the model" in found.message
+
+
+def test_an_environment_in_the_models_folder(files: Files) -> None:
+    files.model({"parameters": {"EXECUTION_ENV_PATH": "$$TRITON_MODEL_DIRECTORY/environment.tar.gz"}})
+    files.write("environment.tar.gz", b"")
+    assert files.findings() == []
 
 
 def test_a_file_that_the_spec_names_and_is_not_there(files: Files) -> None:
@@ -374,13 +522,32 @@ def test_versions_that_do_not_exist(files: Files) -> None:
     found = files.only()
     assert (found.code, found.place) == ("W025", "models.m.versions")
     assert "model_repository/m/7 is missing" in found.message
+    assert found.message.endswith("write model_repository/m/7/model.py, or correct versions")
+
+
+@pytest.mark.parametrize(
+    ("backend", "remedy"),
+    [
+        ("python", "write model_repository/m/1/model.py"),
+        ("onnxruntime", "put the model there, as model_repository/m/1/model.onnx"),
+        ("mine", "put the model there, as model_repository/m/1"),
+    ],
+)
+def test_a_model_without_any_version_is_told_which_file_to_write(files: Files, backend: str, remedy: str) -> None:
+    files.model({"backend": backend}, profiles={"gpu": GPU})
+    (files.version / "model.py").unlink()
+    files.version.rmdir()
+    found = files.only()
+    assert (found.code, found.place) == ("W025", "models.m")
+    assert "model_repository/m/1 is missing" in found.message
+    assert found.message.endswith(f"; {remedy}")
 
 
 @pytest.mark.parametrize("name", ["01", "v2", "V2"])
 def test_a_version_folder_that_triton_passes_over(files: Files, name: str) -> None:
     (files.folder / name).mkdir()
     found = files.only()
-    assert (found.code, found.place) == ("W026", "models.m.versions")
+    assert (found.code, found.place) == ("W026", "models.m")
     assert f"call the folder '{name[-1]}'" in found.message
 
 

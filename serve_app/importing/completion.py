@@ -65,7 +65,7 @@ def completed(found: Found, device: Device) -> Completed:
         given.CopyFrom(found.config)
     given.name = found.name
     _backend_by_files(given, found.folder)
-    config = normalised(given, device)
+    config = normalised(given, device, _versions(given, found.folder))
     if config.HasField("ensemble_scheduling"):
         return Completed(config, tuple(_no_tensors(config, "an ensemble's are never completed; write them down")))
     if not config.backend:
@@ -79,6 +79,11 @@ def completed(found: Found, device: Device) -> Completed:
         return Completed(config, (), (_BY_GRAPH, *_notes(given, config)))
     advice = f"the {config.backend} backend completes them when it loads the model; write down what it then reports"
     return Completed(config, tuple(_no_tensors(config, advice)), tuple(_notes(given, config)))
+
+
+def _versions(config: pb.ModelConfig, folder: Path) -> list[str]:
+    """The version folders; an ensemble's, which holds nothing, is rendered where it is missing."""
+    return versions(folder) or (["1"] if config.HasField("ensemble_scheduling") else [])
 
 
 def _notes(given: pb.ModelConfig, config: pb.ModelConfig) -> Iterator[str]:

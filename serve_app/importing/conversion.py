@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tritonclient.grpc import model_config_pb2 as pb
 
+from serve_app.importing.bls import Calls, calls
 from serve_app.importing.completion import Completed, completed
 from serve_app.importing.deployment import DEVICES, Deployment, Entry, fitting_profile
 from serve_app.importing.entries import ensemble_entry, model_entry
@@ -17,6 +18,8 @@ from serve_app.importing.error import NotExpressible
 from serve_app.importing.repository import Found, NotCarried, read_repository
 from serve_app.render.triton import model_config
 from serve_app.spec.load import Report, examine
+from serve_app.spec.model import PYTHON
+from serve_app.spec.part import Unknown
 from serve_app.spec.schema import ProfileName
 from serve_app.triton.message_differences import differences
 from serve_app.triton.model_folder import NO_VERSION, folder_faults
@@ -26,33 +29,47 @@ from serve_app.triton.model_folder import NO_VERSION, folder_faults
 class Imported:
     """A spec, the models in it, what of the repository is not in it and why, and which of its models' files are unfit.
 
-    `report` is what the validator says of the spec.
+    `unclear` is what models' code may call, a sentence each that begins with the model; `report` what the validator
+    says of the spec.
     """
 
     text: str
     carried: list[Found]
     not_carried: list[NotCarried]
+    unclear: list[str]
     unfit: list[str]
     report: Report
+
+    @property
+    def renamed(self) -> list[Found]:
+        """The models in the spec that their own configuration calls otherwise."""
+        return [found for found in self.carried if found.other_name is not None]
 
     @property
     def complete(self) -> bool:
         return not self.not_carried and not self.report.errors
 
 
-def import_repository(folder: Path, profile: ProfileName | None = None, file: str = "cluster/spec.yaml") -> Imported:
+def import_repository(
+    folder: Path, profile: ProfileName | None = None, file: str = "cluster/spec.yaml", *, schema: bool = False
+) -> Imported:
     """The spec of the model repository in `folder`. RepositoryError where that is none.
 
     `profile`: the one that the spec shall have, by default the one that fits the models; `file`: the spec's name in
-    the report.
+    the report; `schema`: whether the JSON Schema will be beside the spec, for editors.
     """
     models, lost = read_repository(folder)
     known = {found.name: completed(found, "gpu") for found in models}
     profile = profile or fitting_profile(each.config for each in known.values())
     device = DEVICES[profile]
     known = {found.name: completed(found, device) for found in models}
-    entries = {name: _entry(name, each, device) for name, each in known.items()}
-    deployment = Deployment(_identifier(folder.resolve().name), str(folder), profile, {}, [], [])
+    names = {found.name for found in models} | {loss.model for loss in lost}
+    code = {
+        found.name: calls(found.folder, names) if known[found.name].config.backend == PYTHON else Calls()
+        for found in models
+    }
+    entries = {found.name: _entry(found, known[found.name], device, code[found.name]) for found in models}
+    deployment = Deployment(_identifier(folder.resolve().name), str(folder), profile, schema=schema)
     deployment, report = _readable(deployment, known, entries, file)
     carried = [found for found in models if entries[found.name].reason is None]
     lost += [NotCarried(name, entry.reason) for name, entry in entries.items() if entry.reason is not None]
@@ -63,16 +80,26 @@ def import_repository(folder: Path, profile: ProfileName | None = None, file: st
         for problem in folder_faults(found.folder, known[found.name].config)
         if not (_is_ensemble(known[found.name].config) and problem.rule is NO_VERSION)  # rendered anew
     ]
-    return Imported(deployment.text(), carried, sorted(lost, key=lambda loss: loss.model), unfit, report)
+    unclear = [f"{found.name}: {each}" for found in carried for each in code[found.name].unclear]
+    return Imported(deployment.text(), carried, sorted(lost, key=lambda loss: loss.model), unclear, unfit, report)
 
 
-def _entry(name: str, known: Completed, device: Device) -> Entry:
+def _entry(found: Found, known: Completed, device: Device, code: Calls) -> Entry:
     reason = "; ".join(known.gaps) or None
     try:
         value = ensemble_entry(known.config) if _is_ensemble(known.config) else model_entry(known.config, device)
     except NotExpressible as wrong:
-        return Entry(name, {}, reason=f"{reason}; {wrong}" if reason else str(wrong))
-    return Entry(name, value, known.notes, reason)
+        return Entry(found.name, {}, found.comments, reason=f"{reason}; {wrong}" if reason else str(wrong))
+    if code.models:
+        value["calls"] = list(code.models)
+    return Entry(found.name, value, found.comments, (*known.notes, *_notes(found, code)), reason)
+
+
+def _notes(found: Found, code: Calls) -> Iterator[str]:
+    if found.other_name is not None:
+        yield f"Its configuration called it {found.other_name!r}; Triton wants the folder's name."
+    for each in code.unclear:
+        yield f"Yours, under `calls`: {each}."
 
 
 def _is_ensemble(config: pb.ModelConfig) -> bool:
@@ -105,14 +132,14 @@ def _readable(
 
 def _losses(found: Found, wanted: pb.ModelConfig, report: Report, profile: ProfileName) -> Iterator[NotCarried]:
     """Every difference between what the spec renders to and what was there, to Triton."""
-    if found.config is not None and found.config.name not in ("", found.name):
-        yield NotCarried(
-            found.name, f"its configuration calls it {found.config.name!r}, and Triton wants the folder's name"
-        )
     if report.spec is None:
         yield NotCarried(found.name, "the spec cannot be read as it is, so that nobody can tell what it renders to")
         return
-    rendered = normalised(model_config(report.spec, found.name, profile), DEVICES[profile])
+    try:
+        rendered = normalised(model_config(report.spec, found.name, profile), DEVICES[profile])
+    except Unknown:  # there is a finding about it
+        yield NotCarried(found.name, "it holds a value that no spec can, so that nobody can tell what it renders to")
+        return
     for each in differences(wanted, rendered):
         yield NotCarried(found.name, f"{each.field} was {each.first}, and is {each.second}")
 

@@ -6,6 +6,7 @@ What a repository cannot tell is written as a modest value with a comment that a
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +23,8 @@ from serve_app.spec.versions import PYTRITON, SAFE_TRITON, TRITON_FIELDS
 # The wheel that brings a Triton for CPUs, with the python backend only.
 _WHEEL_VERSION = "0.7.0"
 _WHEEL_SHA256 = "21f063ff93bb426d0c06b7a55e7eb9efcfe62c0dddd9a908e9877e18710128df"
+# Of more priority levels than these nobody can have meant each.
+_MOST_TIERS = 20
 DEVICES: Mapping[ProfileName, Device] = {"embedded": "cpu", "gpu": "gpu"}
 
 
@@ -37,29 +40,41 @@ def fitting_profile(configs: Iterable[pb.ModelConfig]) -> ProfileName:
 
 @dataclass(frozen=True)
 class Entry:
-    """A model or an ensemble in the spec's words. One with a reason is not carried: it stays as a comment."""
+    """A model or an ensemble in the spec's words. One with a reason is not carried: it stays as a comment.
+
+    `comments` are those of its configuration.
+    """
 
     name: str
     value: Mapping[str, Any]
+    comments: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     reason: str | None = None
 
 
 @dataclass(frozen=True)
 class Deployment:
-    """What the text of a spec is made of. `source` is the repository, as its user calls it."""
+    """What the text of a spec is made of.
+
+    `source` is the repository, as its user calls it; `schema` says whether the JSON Schema will be beside the spec.
+    """
 
     application: str
     source: str
     profile: ProfileName
-    configs: Mapping[str, pb.ModelConfig]
+    configs: Mapping[str, pb.ModelConfig] = field(default_factory=dict)
     models: list[Entry] = field(default_factory=list)
     ensembles: list[Entry] = field(default_factory=list)
+    schema: bool = False
 
     def text(self) -> str:
         """The spec."""
         lines = [
+            *([_SCHEMA_LINE] if self.schema else []),
             *_OPENING.format(source=visible(self.source), application=scalar(self.application)).splitlines(),
+            *self._tiers(),
+            "",
+            "profiles:",
             *self._profile(),
             *_INGRESS.splitlines(),
             *_section("models", self.models),
@@ -72,6 +87,26 @@ class Deployment:
         """The oldest Triton that has no known hole and knows every field that the models use."""
         used = {TRITON_FIELDS.get(field, SAFE_TRITON) for config in self.configs.values() for field in fields(config)}
         return max({SAFE_TRITON, *used}, key=lambda version: tuple(map(int, version.split("."))))
+
+    def _tiers(self) -> Iterator[str]:
+        """A tier for each priority level that a model has, by its number, as `queues` of the models call it."""
+        batchings = {name: config.dynamic_batching for name, config in self.configs.items()}
+        batchings = {name: each for name, each in batchings.items() if each.priority_levels}
+        levels = max([each.priority_levels for each in batchings.values()], default=0)
+        if not 0 < levels <= _MOST_TIERS:
+            yield from _ONE_TIER.splitlines()
+            if levels:
+                yield f"  # yours: a model has {levels} priority levels; add a tier for each that requests use"
+            return
+        yield from _TIERS_OF_LEVELS.splitlines()
+        defaults = {name: each.default_priority_level for name, each in batchings.items()}
+        ((default, _),) = Counter(min(each or levels, levels) for each in defaults.values()).most_common(1)
+        if len(set(defaults.values())) > 1:
+            shown = ", ".join(f"{name} {level}" for name, level in defaults.items())
+            yield from _comment(f"Yours: the default, which the models do not agree on: {shown}.")
+        for level in range(1, levels + 1):
+            tier = {"priority": level, **({"default": True} if level == default else {})}
+            yield from yaml_lines({str(level): tier}, 1)
 
     def _profile(self) -> Iterator[str]:
         groups = [group for config in self.configs.values() for group in config.instance_group]
@@ -102,21 +137,29 @@ def _section(name: str, entries: list[Entry]) -> Iterator[str]:
     carried = [entry for entry in entries if entry.reason is None]
     yield f"{name}:" if carried else f"{name}: {{}}"
     for entry in carried:
-        yield from (line for note in entry.notes for line in _comment(note))
+        yield from _remarks(entry)
         yield from yaml_lines({entry.name: Block(entry.value)}, 1)
         yield ""
     for entry in entries:
         if entry.reason is not None:
+            yield from _remarks(entry)
             yield from _comment(f"{entry.name} is not carried: {entry.reason}")
             if entry.value:
                 yield from (f"  # {line[2:]}" for line in yaml_lines({entry.name: Block(entry.value)}, 1))
             yield ""
 
 
+def _remarks(entry: Entry) -> Iterator[str]:
+    """What is above the entry: its configuration's own comments as they are, then what there is to know."""
+    yield from (f"  {visible(comment.expandtabs())}" for comment in entry.comments)
+    yield from (line for note in entry.notes for line in _comment(note))
+
+
 def _comment(text: str) -> list[str]:
     return textwrap.wrap(visible(text), 118, initial_indent="  # ", subsequent_indent="  # ", break_on_hyphens=False)
 
 
+_SCHEMA_LINE = "# yaml-language-server: $schema=spec.schema.json"
 _OPENING = """\
 # Triton's models in {source}, as `tandem import` found them. What to do next:
 #   1. bring the models' files to model_repository/, as `tandem import` printed it
@@ -140,10 +183,15 @@ ray:                                 # for `tandem up`, which starts a head node
   dashboard_port: 8265
   object_store: 512MiB
 
+"""
+_ONE_TIER = """\
 tiers:                               # the X-Tier header names one; add more to serve some requests before others
-  standard: {{priority: 1, default: true}}
-
-profiles:
+  standard: {priority: 1, default: true}
+"""
+_TIERS_OF_LEVELS = """\
+tiers:                               # the X-Tier header names one
+  # One for each priority level, so that a model may say `priorities: tiers` instead of its own levels. Where you
+  # rename one, do so in the models' `queues` too.
 """
 
 _EMBEDDED = """\
@@ -188,4 +236,5 @@ ingress:
 
 # Each queue and its delay are as they were. With a latency_budget and without `priorities: none`, a model's requests
 # are served by tier, and refused where they could not be answered within the sla.
+# Without `versions`, version 1 is served; `versions: {latest: 1}` takes up newer ones too.
 """

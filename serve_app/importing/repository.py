@@ -8,6 +8,7 @@ from pathlib import Path
 from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2 as pb
 
+from serve_app.importing.comments import comments
 from serve_app.importing.error import RepositoryError
 
 CONFIG = "config.pbtxt"
@@ -27,11 +28,21 @@ class NotCarried:
 
 @dataclass(frozen=True)
 class Found:
-    """A model as the repository has it. `config` is None where no config.pbtxt says anything about it."""
+    """A model as the repository has it. `config` is None where no config.pbtxt says anything about it.
+
+    `name` is the folder's: Triton refuses a configuration that calls its model otherwise.
+    """
 
     name: str
     folder: Path
     config: pb.ModelConfig | None
+    comments: tuple[str, ...] = ()
+
+    @property
+    def other_name(self) -> str | None:
+        """What the configuration calls the model, where that is not the folder's name."""
+        given = self.config.name if self.config is not None else ""
+        return given if given not in ("", self.name) else None
 
 
 def read_repository(folder: Path) -> tuple[list[Found], list[NotCarried]]:
@@ -58,7 +69,9 @@ def read_repository(folder: Path) -> tuple[list[Found], list[NotCarried]]:
             for variant in sorted(entry.glob(f"{VARIANTS}/*.pbtxt"))
         ]
         try:
-            found.append(Found(entry.name, entry, parse(config, f"{entry.name}/{CONFIG}")))
+            shown = f"{entry.name}/{CONFIG}"
+            text = _text(config, shown)
+            found.append(Found(entry.name, entry, _parsed(text, shown), comments(text)))
         except RepositoryError as unreadable:
             lost.append(NotCarried(entry.name, str(unreadable)))
     if not found and not lost:
@@ -73,8 +86,7 @@ def versions(folder: Path) -> list[str]:
     return sorted((name for name in numbers if name.isdecimal() and not name.startswith("0")), key=int)
 
 
-def parse(path: Path, shown: str) -> pb.ModelConfig:
-    """The configuration in a file. RepositoryError says its line and what is wrong there."""
+def _text(path: Path, shown: str) -> str:
     try:
         text = path.read_bytes().decode("utf-8")
     except UnicodeDecodeError as broken:
@@ -83,6 +95,11 @@ def parse(path: Path, shown: str) -> pb.ModelConfig:
         raise RepositoryError(f"{shown} cannot be read: {broken.strerror}") from None
     if text.startswith("\ufeff"):
         raise RepositoryError(f"{shown} begins with a byte order mark, which Triton refuses; save it without")
+    return text
+
+
+def _parsed(text: str, shown: str) -> pb.ModelConfig:
+    """The configuration in a file's text. RepositoryError says its line and what is wrong there."""
     config: pb.ModelConfig
     try:
         config = text_format.Parse(text, pb.ModelConfig())

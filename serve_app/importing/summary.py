@@ -1,41 +1,67 @@
-"""What `tandem import` tells its user, beside the spec."""
+"""What `tandem import` tells its user, beside the spec and what the validator says of it."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from serve_app.importing.conversion import Imported
+from serve_app.importing.repository import CONFIG, Found
+from serve_app.project import project_of
 from serve_app.render import MODEL_REPOSITORY
 
 
-def summary(imported: Imported, repository: Path, project: Path, spec: str) -> Iterator[str]:
-    """The lines: how much is carried, what is not and why, which files are unfit, and what to do next.
+def summary(imported: Imported, repository: Path) -> Iterator[str]:
+    """The lines: how much is carried, what is not and why, what to look at in the code, and which files are unfit."""
+    yield f"{imported.report.file}: {_count(imported)}"
+    yield from _section(
+        "the folder's name is the model's:",
+        (f"{found.name}: {found.name}/{CONFIG} calls it {found.other_name!r}" for found in imported.renamed),
+    )
+    yield from _section("not carried:", map(str, imported.not_carried))
+    yield from _section("yours to say, under `calls` of the model:", imported.unclear)
+    yield from _section(f"files in {repository} without which the models do not load:", imported.unfit)
 
-    `project` is the folder that the spec is for, `spec` the spec's name.
+
+def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
+    shown = [f"  {line}" for line in lines]
+    if shown:
+        yield from (title, *shown)
+
+
+def _count(imported: Imported) -> str:
+    carried = {found.name for found in imported.carried}
+    lossy = {loss.model for loss in imported.not_carried}
+    counts = {"renamed": len(imported.renamed), "in part": len(carried & lossy)}
+    more = [f", {number} {word}" for word, number in counts.items() if number]
+    return f"{len(carried)} of {len(carried | lossy)} models{''.join(more)}"
+
+
+def next_commands(imported: Imported, project: Path, written: Path | None, *, is_usual: bool) -> Iterator[str]:
+    """What to do next, as commands for a shell.
+
+    `project` is the folder that the models shall go to, `is_usual` whether `tandem` takes that without being told;
+    `written` is the spec's file, if there is one.
     """
-    carried = len(imported.carried)
-    total = carried + len({loss.model for loss in imported.not_carried} - {found.name for found in imported.carried})
-    yield f"{spec}: {carried} of {total} models"
-    if imported.not_carried:
-        yield "not carried:"
-        yield from (f"  {loss}" for loss in imported.not_carried)
-    if imported.unfit:
-        yield f"files in {repository} without which the models do not load:"
-        yield from (f"  {file}" for file in imported.unfit)
-    if imported.report.findings:
-        yield "to correct in the spec:"
-        yield from (f"  {finding.show(imported.report.file)}" for finding in imported.report.findings)
-    yield "next:"
-    yield from (f"  {command}" for command in _commands(imported, repository, project))
-
-
-def _commands(imported: Imported, repository: Path, project: Path) -> Iterator[str]:
-    target = project / MODEL_REPOSITORY
-    if target.resolve() != repository.resolve() and imported.carried:
+    target = project.resolve() / MODEL_REPOSITORY
+    missing = [found.folder.resolve() for found in imported.carried if not _is_there(found, target)]
+    if missing:
         shown = shlex.quote(str(target))
-        folders = " ".join(shlex.quote(str(found.folder)) for found in imported.carried)
+        folders = " ".join(shlex.quote(str(folder)) for folder in missing)
         yield f"mkdir -p {shown} && cp -R {folders} {shown}/"
-    yield "tandem validate"
-    yield "tandem render   # replaces each config.pbtxt by an equivalent one"
+    if written is None:
+        return
+    if project_of(written) is None:
+        yield f"tandem validate {shlex.quote(str(written))}"
+        return
+    tandem = "tandem" if is_usual else f"tandem --project {shlex.quote(str(project.resolve()))}"
+    yield f"{tandem} validate"
+    yield f"{tandem} render   # replaces each config.pbtxt by an equivalent one"
+
+
+def _is_there(found: Found, target: Path) -> bool:
+    """Whether the target has all of a model's files, of the same size. Its configuration is rendered anew."""
+    files = [path for path in found.folder.rglob("*") if path.is_file() and path.name != CONFIG]
+    copies = {path: target / found.name / path.relative_to(found.folder) for path in files}
+    return all(copy.is_file() and copy.stat().st_size == path.stat().st_size for path, copy in copies.items())

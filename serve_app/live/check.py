@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 from tritonclient.grpc import model_config_pb2 as pb
 
 from serve_app.artefacts import find_triton, mirror_directory
 from serve_app.live import findings as found
-from serve_app.live.inference import batches, mismatches, requests
+from serve_app.live.inference import batches, miscounts, mismatches, requests
+from serve_app.live.order import in_order, needed
 from serve_app.live.ray_schema import schema_faults
 from serve_app.live.repository import write_repository
 from serve_app.live.session import Died, Hung, Refused, Session
@@ -23,12 +24,14 @@ from serve_app.project import Project
 from serve_app.render.triton import model_config
 from serve_app.spec import ProfileName, Spec
 from serve_app.spec.findings import Fault, Faults, Place
-from serve_app.spec.model import Ensemble, Model
+from serve_app.spec.model import PYTHON, Ensemble, Model
+from serve_app.spec.resolved import Resolved
 from serve_app.spec.units import show_duration
 from serve_app.triton import guard
 from serve_app.triton.error import TritonError
 from serve_app.triton.find import Installation
 from serve_app.triton.launch import Features
+from serve_app.triton.model_folder import NUMPY_2
 from serve_app.triton.reported import config_differences
 from serve_app.triton.server import TritonServer
 from serve_app.weights.errors import Progress, WeightsError
@@ -45,6 +48,9 @@ _WORDS = {
     "default_model_filename": "file", "backend": "backend", "metric_tags": "metric_tags",
 }  # fmt: skip
 
+# Triton 2.51: "Model 'm' is not ready", "Request for unknown model: 'm' is not found" or "… is not at ready state".
+_NOT_LOADED = re.compile(r"model:? '([^']+)'(?: version -?\d+)? is not", re.IGNORECASE)
+
 
 def live_faults(project: Project, spec: Spec, progress: Progress) -> list[Fault]:
     """What a real Triton and the installed Ray find wrong with a valid spec of this project.
@@ -57,6 +63,7 @@ def live_faults(project: Project, spec: Spec, progress: Progress) -> list[Fault]
             f"--live tries the embedded profile on this machine's CPUs, and the spec has {only} only: add an embedded "
             "profile, or try the models in a container with that Triton and its devices."
         )
+    progress("giving the configuration to Ray Serve's own schema")
     faults = list(schema_faults(spec))
     unprepared = list(_preparation_faults(project, spec, progress))
     faults += unprepared
@@ -105,11 +112,11 @@ class _Check:
         """What is found; `bad` are the models that cannot be loaded."""
         bad = set(bad)
         async with self._session as session:
-            for name in _in_order(self._spec):
-                needed = [other for other in _needed(self._spec, name) if other in bad]
-                if needed and name not in bad:
+            for name in in_order(self._spec):
+                lacking = [other for other in needed(self._spec, name) if other in bad]
+                if lacking and name not in bad:
                     bad.add(name)
-                    yield found.UNCHECKED.at(_base(self._spec, name), f"it needs {', '.join(needed)}")
+                    yield found.UNCHECKED.at(_base(self._spec, name), f"it needs {', '.join(lacking)}")
                 if name in bad:
                     continue
                 self._progress(f"loading and running {name}")
@@ -121,9 +128,12 @@ class _Check:
                 except TritonError as error:
                     yield found.NO_SERVER.at(("profiles", PROFILE, "triton"), " ".join(str(error).split()))
                     return
-        if not session.ended_by_itself:
-            place: Place = ("profiles", PROFILE, "triton", "exit_timeout")
-            yield found.SLOW_END.at(place, f"it had to be killed after {show_duration(self._triton.exit_timeout)}")
+            for name in session.loaded:
+                if name in session.loaded:  # the one before it may have taken Triton down
+                    self._progress(f"unloading {name}")
+                    async for fault in self._end_of(session, name):
+                        yield fault
+            self._progress("ending Triton")
 
     async def _start(self) -> TritonServer:
         return await TritonServer.start(
@@ -137,11 +147,22 @@ class _Check:
             features=Features.of(self._triton),
         )
 
+    async def _end_of(self, session: Session, name: str) -> AsyncIterator[Fault]:
+        base, limit = _base(self._spec, name), self._triton.exit_timeout
+        try:
+            await session.unload(name, limit.total_seconds())
+        except Refused as refused:
+            yield found.NOT_UNLOADED.at(base, f"Triton says: {refused}")
+        except Hung:
+            yield found.NOT_UNLOADED.at(base, f"it was not unloaded within {show_duration(limit)}")
+        except Died as died:
+            yield found.SERVER_DIED.at(base, f"while it was unloaded, {died}")
+
     async def _model(self, session: Session, name: str) -> AsyncIterator[Fault]:
         base = _base(self._spec, name)
         limit = self._triton.startup_timeout
         try:
-            await session.load([*_needed(self._spec, name), name], limit.total_seconds())
+            await session.load([*needed(self._spec, name), name], limit.total_seconds())
             reported = await session.config(name, limit.total_seconds())
         except Refused as refused:
             yield found.NOT_LOADED.at(base, f"Triton says: {refused}")
@@ -185,9 +206,28 @@ class _Check:
                 wrong = dict(pair for answer in answers for pair in mismatches(served, answer, batch))
                 for output, what in wrong.items():
                     yield found.OTHER_ANSWER.at((*base, "outputs", output), f"{what}, at a request{of or ' of zeros'}")
+                odd = dict(pair for answer in answers for pair in miscounts(answer) if pair[0] not in wrong)
+                for output, what in odd.items():
+                    yield self._other_size(name, output, f"{what}, at a request{of or ' of zeros'}")
                 return
         rule = found.REFUSES_ZEROS if any(refused.of_the_input for refused in refusals) else found.NOT_RUN
-        yield rule.at(base, f"to a request{of}, it says: {refusals[0]}")
+        what = f"to a request{of}, it says: {refusals[0]}"
+        called = _not_loaded(str(refusals[0]), self._spec, name)
+        if called is None:
+            yield rule.at(base, what)
+        else:
+            yield rule.at(
+                (*base, "calls"),
+                what,
+                remedy=f"add {called} to calls, as what this model's code calls",
+                consequence="nothing sees to it that the other is loaded first, and no check counts its time",
+            )
+
+    def _other_size(self, name: str, output: str, what: str) -> Fault:
+        place, rule = (*_base(self._spec, name), "outputs", output), found.OTHER_SIZE
+        if name in self._spec.models and Resolved(self._spec, name, PROFILE).backend == PYTHON:
+            return rule.at(place, what, remedy=NUMPY_2.remedy)
+        return rule.at(place, what)
 
 
 def _config_faults(base: Place, wanted: pb.ModelConfig, reported: pb.ModelConfig) -> Iterator[Fault]:
@@ -197,28 +237,13 @@ def _config_faults(base: Place, wanted: pb.ModelConfig, reported: pb.ModelConfig
         yield found.OTHER_CONFIG.at(place, f"{each.field} was to be {each.first}, and Triton reports {each.second}")
 
 
+def _not_loaded(says: str, spec: Spec, name: str) -> str | None:
+    """The model of the spec that another's code calls, where Triton says of it that it is not loaded."""
+    asked = _NOT_LOADED.search(says)
+    if asked is None or asked[1] in (name, *needed(spec, name)):
+        return None
+    return asked[1] if asked[1] in (*spec.models, *spec.ensembles) else None
+
+
 def _base(spec: Spec, name: str) -> Place:
     return ("models" if name in spec.models else "ensembles", name)
-
-
-def _needed(spec: Spec, name: str) -> list[str]:
-    """The models that must be loaded before this one can run: an ensemble's steps, and what code calls."""
-    reached: dict[str, None] = {}
-
-    def visit(each: str, within: tuple[str, ...]) -> None:
-        served: Any = spec.served(each)
-        inner = [step.model for step in served.steps] if isinstance(served, Ensemble) else served.calls
-        for other in inner:
-            if other not in within:
-                visit(other, (*within, other))
-        if each != name:
-            reached[each] = None
-
-    visit(name, (name,))
-    return list(reached)
-
-
-def _in_order(spec: Spec) -> list[str]:
-    """Every model and ensemble, those that others need first."""
-    names = [*spec.models, *spec.ensembles]
-    return list(dict.fromkeys(each for name in names for each in [*_needed(spec, name), name]))

@@ -39,9 +39,9 @@ SERVER_DIED = error(
 UNCHECKED = warning(
     "L011", "A model that could not be checked", "nothing is known of it", "correct the other one first"
 )
-SLOW_END = warning(
-    "L012", "A Triton that does not end by itself", "it is killed at each redeploy, with the requests in work",
-    "see what the models do when they are finalized, or lengthen exit_timeout",
+NOT_UNLOADED = warning(
+    "L012", "A model that does not unload", "Triton is killed at each redeploy, with the requests in work",
+    "see what the model does when it is finalized, or lengthen exit_timeout",
 )  # fmt: skip
 OTHER_RAY = error(
     "L013", "Another Ray than the profile's is installed", "what is checked here is not what is deployed",
@@ -51,4 +51,8 @@ RAY_REFUSES = error("L014", "A configuration that Ray Serve refuses", "`serve de
 RAY_IGNORES = error(
     "L015", "A field that the installed Ray does not know", "Ray passes over it in silence",
     "remove it, or use a Ray that knows it",
+)  # fmt: skip
+OTHER_SIZE = error(
+    "L016", "An answer whose tensors have other bytes than their shape", "stages and clients cannot read it",
+    "correct the model",
 )  # fmt: skip

@@ -57,6 +57,35 @@ def mismatches(served: Model | Ensemble, response: Any, batch: int | None) -> It
             yield name, f"the answer's {name} is {reason}"
 
 
+def miscounts(response: Any) -> Iterator[tuple[str, str]]:
+    """The outputs of an answer whose bytes are not those of their own shape, each with what it is."""
+    contents = [*response.raw_output_contents]
+    contents += [b""] * (len(response.outputs) - len(contents))
+    for output, content in zip(response.outputs, contents, strict=True):
+        reason = _miscount(output.datatype, prod(output.shape), content)
+        if reason is not None:
+            yield output.name, f"the answer's {output.name} is {output.datatype}{list(output.shape)}, {reason}"
+
+
+def _miscount(datatype: str, elements: int, content: bytes) -> str | None:
+    if datatype != "BYTES":
+        wanted = _BYTES[datatype] * elements
+        return None if len(content) == wanted else f"{wanted} bytes, and comes with {len(content)}"
+    found = _strings(content)
+    if found is None:
+        return f"and comes with {len(content)} bytes that are no strings, each behind its length"
+    return None if found == elements else f"strings, {elements} of them, and comes with {found}"
+
+
+def _strings(content: bytes) -> int | None:
+    """How many strings there are, each behind its length in four bytes, little-endian; None where they are not so."""
+    count = at = 0
+    while at < len(content):
+        at += 4 + int.from_bytes(content[at : at + 4], "little")
+        count += 1
+    return count if at == len(content) else None
+
+
 def _mismatch(entry: Output, output: Any, batch: int | None) -> str | None:
     wanted = [*([] if batch is None else [batch]), *entry.tensor.dims]
     fits = len(wanted) == len(output.shape) and all(

@@ -21,6 +21,7 @@ _CHANNEL_OPTIONS = (
 )
 # How long a server that broke off a call may take to be seen ending.
 _ENDING_S = 5.0
+_POLL_S = 0.05
 _REPOSITORY = re.compile(r"/\S*/repository/")
 _NO_ID = "[request id: <id_unknown>] "
 
@@ -48,9 +49,8 @@ class Session:
         self._start = start
         self._server: TritonServer | None = None
         self._channel: grpc.aio.Channel | None = None
-        self._loaded: set[str] = set()
+        self._loaded: list[str] = []
         self._hung = False
-        self.ended_by_itself = True
 
     async def __aenter__(self) -> Session:
         return self
@@ -58,10 +58,15 @@ class Session:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._server is not None and self._server.alive() and not self._hung and error is None:
-            ended = await self._server.stop()
-            self.ended_by_itself = not ended.startswith("was killed")
+        if self._server is not None and error is None and not self._loaded:
+            await self._server.stop()  # in order, so that what it writes at its end is written
         await self._end()
+
+    @property
+    def loaded(self) -> list[str]:
+        """The models that can be unloaded, the latest first: none of a server that died or still works on a request."""
+        lives = self._server is not None and self._server.alive() and not self._hung
+        return self._loaded[::-1] if lives else []
 
     async def load(self, names: Iterable[str], deadline: float) -> None:
         """Load those of the models that are not loaded, in order, each within `deadline` seconds.
@@ -76,7 +81,25 @@ class Session:
                 except Hung:
                     await self._end()  # a server that loads a model answers no other order
                     raise
-                self._loaded.add(name)
+                self._loaded.append(name)
+
+    async def unload(self, name: str, deadline: float) -> None:
+        """Unload a model that is loaded, and wait until its code has been finalized and nothing of it is left.
+
+        Refused, Hung or Died where it is not so within `deadline` seconds.
+        """
+        stub, ends_at = await self._stub(), asyncio.get_running_loop().time() + deadline
+        await self._call(
+            stub.RepositoryModelUnload, service_pb2.RepositoryModelUnloadRequest(model_name=name), deadline
+        )
+        while (left := ends_at - asyncio.get_running_loop().time()) > 0:
+            index = await self._call(stub.RepositoryIndex, service_pb2.RepositoryIndexRequest(), left)
+            states = {model.state for model in index.models if model.name == name}
+            if not states & {"READY", "UNLOADING"}:
+                self._loaded.remove(name)
+                return
+            await asyncio.sleep(_POLL_S)  # Triton tells nobody when it is done
+        raise Hung
 
     async def config(self, name: str, deadline: float) -> model_config_pb2.ModelConfig:
         """What the server says of a loaded model's configuration."""
@@ -152,6 +175,7 @@ class Session:
         channel, self._channel = self._channel, None
         server, self._server = self._server, None
         self._loaded.clear()
+        self._hung = False
         if channel is not None:
             await channel.close()
         if server is not None:

@@ -53,6 +53,11 @@ class _Generator(GenerateJsonSchema):
         found = super().dict_schema(schema)
         if "patternProperties" in found:
             found["additionalProperties"] = False
+        # Pydantic takes the titles of values for echoes of their names; here they say what to write.
+        title = self.generate_inner(schema["values_schema"]).get("title") if "values_schema" in schema else None
+        for values in [found.get("additionalProperties"), *found.get("patternProperties", {}).values()]:
+            if title is not None and isinstance(values, dict):
+                values["title"] = title
         return found
 
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:

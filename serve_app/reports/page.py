@@ -60,10 +60,10 @@ def _family(title: str, letter: str, rules: list[Rule]) -> str:
 
 def _row(rule: Rule) -> list[str]:
     anchor = f'<a id="{rule.code.lower()}"></a>{rule.code}'
-    return [anchor, rule.severity, *map(_cell, (rule.title, rule.consequence, rule.remedy))]
+    return [anchor, rule.severity, *map(cell, (rule.title, rule.consequence, rule.remedy))]
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
     """The text, so that Markdown shows it as it is; what is between backticks is code already."""
     parts = text.split("`")
     for index in range(0, len(parts), 2):

@@ -41,6 +41,8 @@ CONTROL = error(
 
 DEEPEST = 64
 _INVISIBLE = yaml.reader.Reader.NON_PRINTABLE
+# These too would show a text in another order than it is written in.
+_INVISIBLE_IN_TEXT = re.compile(f"{_INVISIBLE.pattern}|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 # Up to 18 digits fit the engines' 64-bit integers; more are no number that anybody means.
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 _DECIMAL = re.compile(r"-?(0|[1-9][0-9]{0,17})\.[0-9]+")
@@ -164,7 +166,7 @@ class _Reader:
         return value
 
     def _scalar(self, event: yaml.ScalarEvent, place: Place) -> Any:
-        if found := _INVISIBLE.search(event.value):
+        if found := _INVISIBLE_IN_TEXT.search(event.value):
             self._found(CONTROL, event, place, f"the text holds the character {found[0]!r}")
         if found or event.tag is not None:
             self.unreadable.append(place)
@@ -213,7 +215,7 @@ class _Reader:
             self._found(NOT_A_WORD, event, place, "the key is empty")
         elif event.tag is not None:
             self._found(TAG, event, place, "a key has a tag")
-        elif found := _INVISIBLE.search(event.value):
+        elif found := _INVISIBLE_IN_TEXT.search(event.value):
             self._found(CONTROL, event, place, f"the key holds the character {found[0]!r}")
         else:
             return str(event.value)

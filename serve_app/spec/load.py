@@ -15,7 +15,7 @@ from serve_app.spec.structure import read_structure
 NO_FILE = error("Y001", "The file cannot be read", "there is nothing to serve", "give the path of a spec, a UTF-8 text")
 TOO_LARGE = error("Y007", "A file too large for a spec", "reading it would take minutes", "split off what is no spec")
 
-LARGEST = 2**20
+LARGEST = 2**18
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def examine_file(path: Path) -> Report:
     except OSError as broken:
         return _unreadable(str(path), NO_FILE.at((), broken.strerror or str(broken)))
     if len(raw) > LARGEST:
-        return _unreadable(str(path), TOO_LARGE.at((), f"the file has more than {LARGEST // 2**20} MiB"))
+        return _unreadable(str(path), TOO_LARGE.at((), f"the file has more than {LARGEST // 2**10} KiB"))
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         return _unreadable(str(path), NO_FILE.at((), "it is UTF-16 or UTF-32 text", remedy="save it as UTF-8"))
     try:

@@ -85,9 +85,9 @@ def shown(value: object) -> str:
     )
 
 
-def invalid(kind: str, message: str) -> PydanticCustomError:
-    """A ValueError of a kind that `structure.py` knows a rule for."""
-    return PydanticCustomError(kind, "{message}", {"message": message})
+def invalid(kind: str, message: str, consequence: str | None = None) -> PydanticCustomError:
+    """A ValueError of a kind that `structure.py` knows a rule for, with its consequence where the rule's differs."""
+    return PydanticCustomError(kind, "{message}", {"message": message, "consequence": consequence})
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Form:
         return core_schema.with_info_after_validator_function(self._check, handler(source))
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return {**handler(schema), "pattern": f"^(?:{self.pattern})$"}
+        return {**handler(schema), "title": self.wanted, "pattern": f"^(?:{self.pattern})$"}
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from serve_app.spec.schema import Spec
 
 Chain = tuple[timedelta, tuple[str, ...]]
 Weight = Callable[[str], timedelta]
+_FOR_EVER = timedelta(days=1_000_000)
 
 
 def longest_path(spec: Spec, pipeline: Pipeline, through: str | None = None) -> Chain | None:
@@ -21,6 +22,10 @@ def longest_path(spec: Spec, pipeline: Pipeline, through: str | None = None) -> 
     With `through`, of the chains only in which a stage uses that model, itself or in an ensemble; None where there is
     none. Unknown where a step takes from a later one, or a name leads nowhere.
     """
+    return spec.remembered(("longest_path", id(pipeline), through), lambda: _longest_path(spec, pipeline, through))
+
+
+def _longest_path(spec: Spec, pipeline: Pipeline, through: str | None) -> Chain | None:
     order = {name: index for index, name in enumerate(pipeline.steps)}
     any_way: dict[str, Chain] = {}
     marked: dict[str, Chain] = {}
@@ -42,7 +47,7 @@ def longest_path(spec: Spec, pipeline: Pipeline, through: str | None = None) -> 
 def _after(chains: Sequence[Chain], own: timedelta, name: str) -> Chain:
     """The longest of the chains, and `name` after it."""
     time, names = max(chains, default=(timedelta(), ()))
-    return _sum(time, own), (*names, name)
+    return total(time, own), (*names, name)
 
 
 def models_of(spec: Spec, pipeline: Pipeline, step: str) -> list[str]:
@@ -81,7 +86,10 @@ def reached(spec: Spec, name: str) -> list[str]:
 
     Unknown where a name leads nowhere or ensembles go in a circle.
     """
-    return [each for each in _inside_out(spec, name) if not isinstance(spec.served(each), Ensemble)]
+    return spec.remembered(
+        ("reached", name),
+        lambda: [each for each in _inside_out(spec, name) if not isinstance(spec.served(each), Ensemble)],
+    )
 
 
 def longest_chain(spec: Spec, name: str, weight: Weight) -> Chain:
@@ -111,7 +119,7 @@ def _through(ensemble: Ensemble, chains: Mapping[str, Chain]) -> Chain:
     while ready:
         index = ready.pop()
         before, own = sources.get(index, (timedelta(), ())), chains[ensemble.steps[index].model]
-        ends.append((_sum(before[0], own[0]), tuple(dict.fromkeys((*before[1], *own[1])))))
+        ends.append((total(before[0], own[0]), tuple(dict.fromkeys((*before[1], *own[1])))))
         for taker in after[index]:
             sources[taker] = max(ends[-1], sources.get(taker, ends[-1]))
             waits[taker] -= 1
@@ -122,12 +130,12 @@ def _through(ensemble: Ensemble, chains: Mapping[str, Chain]) -> Chain:
     return max(ends)
 
 
-def _sum(*times: timedelta) -> timedelta:
-    """Ensembles of ensembles multiply; more than can be told is as good as for ever."""
-    try:
-        return sum(times, timedelta())
-    except OverflowError:
-        return timedelta.max
+def total(*times: timedelta) -> timedelta:
+    """Their sum. Ensembles of ensembles multiply: more than a few thousand years are as good as those."""
+    found = timedelta()
+    for time in times:
+        found = min(found + time, _FOR_EVER)
+    return found
 
 
 def budget(spec: Spec, names: Sequence[str]) -> timedelta:
@@ -139,7 +147,10 @@ def budget(spec: Spec, names: Sequence[str]) -> timedelta:
             raise Unknown
         return given
 
-    return _sum(*(longest_chain(spec, name, own)[0] for name in names))
+    def found(name: str) -> timedelta:
+        return spec.remembered(("budget", name), lambda: longest_chain(spec, name, own)[0])
+
+    return total(*map(found, names))
 
 
 def queue_timeout(spec: Spec, model: str) -> timedelta:
@@ -149,6 +160,10 @@ def queue_timeout(spec: Spec, model: str) -> timedelta:
     needs; of several pipelines, the most that any of them allows. A model that no pipeline uses gets the service's SLA
     less its own budget.
     """
+    return spec.remembered(("queue_timeout", model), lambda: _queue_timeout(spec, model))
+
+
+def _queue_timeout(spec: Spec, model: str) -> timedelta:
     through = {name: longest_path(spec, pipeline, model) for name, pipeline in spec.pipelines.items()}
     slack = [spec.sla(name) - path[0] for name, path in through.items() if path is not None]
     return max(slack, default=spec.service.sla - (spec.models[model].latency_budget or timedelta()))

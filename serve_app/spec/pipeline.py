@@ -44,14 +44,18 @@ ModelUse = Annotated[dict[str, Annotated[Positive, MayBeUnknown()]], _NamesAlone
 
 
 class Stage(Part):
+    """A plain Python class that Ray Serve replicates, and that awaits models as functions of arrays."""
+
     code: CodePath = Field(description="module:Class; its constructor takes the models by name, and settings")
     models: ModelUse = Field(
         default_factory=dict,
         description="the models it calls, as a list, or with the items that one request brings to each at the most",
     )
     runs_in: Literal["ingress"] | None = Field(default=None, description="ingress: no process of its own")
-    replicas: StageReplicas | None = None
-    settings: dict[str, Any] = Field(default_factory=dict)
+    replicas: StageReplicas | None = Field(default=None, description="its processes; needed unless runs_in is given")
+    settings: dict[str, Any] = Field(
+        default_factory=dict, description="what its constructor gets, by the fields of its own settings class"
+    )
 
 
 @dataclass(frozen=True)
@@ -77,14 +81,18 @@ def parse_images(text: object) -> Images:
 
 
 ImagesField = Annotated[
-    Images, BeforeValidator(parse_images), WithJsonSchema({"type": "string", "pattern": f"^{_IMAGES}$"})
+    Images,
+    BeforeValidator(parse_images),
+    WithJsonSchema({"type": "string", "title": "image, or image[0..8] for a list", "pattern": f"^{_IMAGES}$"}),
 ]
 
 
 class Step(Part):
     """One call of a stage's method. Its arguments are inputs of the pipeline or results of earlier steps, by name."""
 
-    call: Annotated[str, Form(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*", "stage.method, as faces.match")]
+    call: Annotated[str, Form(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*", "stage.method, as faces.match")] = Field(
+        description="the stage, and the method of its class"
+    )
     takes: dict[str, str] = Field(default_factory=dict, description="argument of the method: input or step")
 
     @property
@@ -93,8 +101,14 @@ class Step(Part):
 
 
 class Pipeline(Part):
-    route: Annotated[str, Form(r"(/[a-z0-9_-]+)+", "a path of lower-case words, as /v1/verify")]
+    """Which call of a stage follows which, as a route of the HTTP API."""
+
+    route: Annotated[str, Form(r"(/[a-z0-9_-]+)+", "a path of lower-case words, as /v1/verify")] = Field(
+        description="where clients POST to"
+    )
     summary: str = Field(description="one line for the API's documentation")
-    sla: Duration | None = None
-    inputs: dict[Identifier, Annotated[ImagesField, MayBeUnknown()]] = Field(min_length=1)
+    sla: Duration | None = Field(default=None, description="within this a request is answered; service.sla")
+    inputs: dict[Identifier, Annotated[ImagesField, MayBeUnknown()]] = Field(
+        min_length=1, description="the files that a request brings, by their names in it"
+    )
     steps: dict[Identifier, Step] = Field(min_length=1, description="the last one's result is the answer")

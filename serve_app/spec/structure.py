@@ -169,7 +169,9 @@ def _fault(problem: Any, place: Place) -> Fault:
     words = describe(problem, place[-1] if place else "the spec")
     remedy = words.remedy
     form = form_at(place) if words.rule is WRONG_KIND else None
-    return words.rule.at(place, words.what, remedy=f"write {form.wanted}" if form else remedy)
+    return words.rule.at(
+        place, words.what, remedy=f"write {form.wanted}" if form else remedy, consequence=words.consequence
+    )
 
 
 def _order(problem: Any) -> int:

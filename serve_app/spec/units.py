@@ -22,6 +22,8 @@ _DURATION_UNITS = {
 _SECOND_UNITS = {"s": (1, 9), "min": (60, 7), "h": (3_600, 5)}
 _SIZE_UNITS = {"B": (1, 15), "KiB": (2**10, 12), "MiB": (2**20, 9), "GiB": (2**30, 6)}
 _DECIMALS = 3
+_TOO_LARGE = "it would be refused, or become another number"
+_TOO_FINE = "what is finer would be cut off"
 _QUANTITY = re.compile(r"(?P<number>[0-9]+(?:\.(?P<decimals>[0-9]+))?) *(?P<unit>[A-Za-z]+)")
 _PERCENT = re.compile(r" *([0-9]{1,2}(?:\.[0-9]{1,3})?|100(?:\.0{1,3})?) *% *")
 # Other names of the units, and those that are near: a megabyte is not quite a mebibyte.
@@ -54,11 +56,11 @@ def _parse(
     factor, digits = units[match["unit"]]
     whole, decimals = match["number"].partition(".")[0], match["decimals"] or ""
     if len(whole) > digits:
-        raise invalid(kind, f"{shown(text)} is more than both engines can hold; write a smaller one")
+        raise invalid(kind, f"{shown(text)} is more than both engines can hold; write a smaller one", _TOO_LARGE)
     if len(decimals) > (most_decimals if factor > 1 else 0):
         smallest = next(iter(units))
         few = f"at most {most_decimals} decimals, and none of {smallest}" if most_decimals else "no decimals"
-        raise invalid(kind, f"{shown(text)} is finer than the smallest unit, {smallest}; write {few}")
+        raise invalid(kind, f"{shown(text)} is finer than the smallest unit, {smallest}; write {few}", _TOO_FINE)
     return int(Fraction(match["number"]) * factor)
 
 
@@ -139,17 +141,27 @@ def _quantity(units: dict[str, tuple[int, int]], most_decimals: int = _DECIMALS)
 
 DURATION_SCHEMA = _quantity(_DURATION_UNITS)
 SIZE_SCHEMA = _quantity(_SIZE_UNITS)
-_PERCENT_SCHEMA = {"type": "string", "pattern": f"^{_PERCENT.pattern}$"}
+_PERCENT_SCHEMA = {"type": "string", "title": "a percentage, as 20%", "pattern": f"^{_PERCENT.pattern}$"}
 _SOMETHING = {"not": {"pattern": "^[ 0.]+[A-Za-z%]"}}
 
 Duration = Annotated[timedelta, BeforeValidator(parse_duration), WithJsonSchema(DURATION_SCHEMA)]
 Size = Annotated[int, BeforeValidator(parse_size), WithJsonSchema(SIZE_SCHEMA)]
 Percent = Annotated[float, BeforeValidator(parse_percent), WithJsonSchema(_PERCENT_SCHEMA)]
-Seconds = Annotated[timedelta, BeforeValidator(parse_seconds), WithJsonSchema(_quantity(_SECOND_UNITS, 0))]
+Seconds = Annotated[
+    timedelta,
+    BeforeValidator(parse_seconds),
+    WithJsonSchema({**_quantity(_SECOND_UNITS, 0), "title": "a duration in whole seconds, as 90s"}),
+]
 SomeTime = Annotated[Duration, AfterValidator(_more_than_nothing), WithJsonSchema({**DURATION_SCHEMA, **_SOMETHING})]
 WholePercent = Annotated[
     Percent,
     AfterValidator(_whole),
-    WithJsonSchema({"type": "string", "pattern": r"^ *(?:[0-9]{1,2}|100)(?:\.0{1,3})? *% *$"}),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "title": "a whole percentage, as 25%",
+            "pattern": r"^ *(?:[0-9]{1,2}|100)(?:\.0{1,3})? *% *$",
+        }
+    ),
 ]
 SomePercent = Annotated[Percent, AfterValidator(_more_than_nothing), WithJsonSchema({**_PERCENT_SCHEMA, **_SOMETHING})]

@@ -57,11 +57,12 @@ NOT_A_PERCENTAGE = error(
 
 
 class Words(NamedTuple):
-    """The rule that a value breaks, what is wrong, and what to write where the rule's own remedy says less."""
+    """The rule that a value breaks, what is wrong, and the remedy and consequence where the rule's own say less."""
 
     rule: Rule
     what: str
     remedy: str | None = None
+    consequence: str | None = None
 
 
 # The kinds of `invalid`, which say themselves what is wrong.
@@ -114,7 +115,7 @@ def describe(problem: Any, key: str | int) -> Words:
     kind = str(problem["type"])
     if kind in _OURS:
         what, _, remedy = str(problem["msg"]).partition("; ")
-        return Words(_OURS[kind], what, remedy or None)
+        return Words(_OURS[kind], what, remedy or None, problem["ctx"].get("consequence"))
     return _SAY.get(kind, _other)(problem, key)
 
 

@@ -61,8 +61,16 @@ def as_part(annotation: Any) -> type[Part] | None:
 
 
 def parts() -> list[type[Part]]:
-    """Every type of part that a spec is made of."""
-    return list(dict.fromkeys(part for _, part in _walk(Spec, ())))
+    """Every type of part that a spec is made of, in the order of the file."""
+    return list(places_of_parts())
+
+
+def places_of_parts() -> dict[type[Part], list[Place]]:
+    """Every type of part, with the places that it may have; NAME and NUMBER stand for any."""
+    found: dict[type[Part], list[Place]] = {}
+    for place, part in _walk(Spec, ()):
+        found.setdefault(part, []).append(place)
+    return found
 
 
 def _annotation(place: Place) -> Any:

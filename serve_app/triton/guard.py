@@ -39,6 +39,8 @@ _SCHEME = "tandem-triton"
 _OWNED = re.compile(rf"{_SCHEME}-(\d+)-(\d+)-(\d+)-")
 # Triton's routine: informational lines, and the tables that it prints between them.
 _ROUTINE = re.compile(rb"I\d{4} |[+|]|\s*$")
+# What the python backend logs first, when its folder is there.
+_PYTHON_STARTS = b"TRITONBACKEND_ModelInstanceInitialize"
 _LINE_LIMIT = 4000  # with the word before it less than PIPE_BUF, so that a line is written whole or not at all
 
 
@@ -188,6 +190,8 @@ class Guard:
         self._status: int | None = None
         self._reason = ""
         self._models: dict[int, str] = {}  # by the pidfd of a model's process
+        self._others: set[Path] = set()
+        self._environments: Path | None = None
 
     def run(self) -> int:
         """Start the server, stay until it has ended, clean up; answer the status to exit with, 128 + N for signal N."""
@@ -203,7 +207,7 @@ class Guard:
         os.set_blocking(1, False)
         output, output_end = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(output, False)  # the server's end blocks, or a burst of lines would fail there
-        environments = set(_environments())
+        self._others = set(_environments())
         self._server = self._start(output_end, owner_group)
         os.close(output_end)
         self._tell(f"started {self._server} {self._prefix}".encode())
@@ -226,9 +230,9 @@ class Guard:
         if self._line:
             self._tell(b"log " + self._line)
         remove_segments(self._prefix)
-        for folder in set(_environments()) - environments:
-            with contextlib.suppress(OSError):  # it is not empty: another server's, which uses it
-                folder.rmdir()
+        if self._environments is not None:
+            with contextlib.suppress(OSError):  # the server has removed it itself, or there is something in it
+                self._environments.rmdir()
         return self._status
 
     def _attend(self, source: int, woken: int, output: int) -> bool:
@@ -287,7 +291,17 @@ class Guard:
         for line in lines:
             if not _ROUTINE.match(line):
                 self._tell(b"log " + line[:_LINE_LIMIT])
+        if self._environments is None and any(_PYTHON_STARTS in line for line in lines):
+            self._environments = self._own_environments()
         return bool(chunk)
+
+    def _own_environments(self) -> Path | None:
+        """The folder that the server's python backend has made; None where it could be another server's.
+
+        Triton aborts when its own is gone at its end, so another's must not be taken for this one's.
+        """
+        made = set(_environments()) - self._others
+        return made.pop() if len(made) == 1 else None
 
     def _drain_output(self, output: int) -> None:
         while self._read_output(output):
@@ -364,7 +378,7 @@ class Guard:
 
 
 def _environments() -> Iterator[Path]:
-    """The folders that the python backend makes, one for each model, and leaves behind empty when it is killed."""
+    """The folders that servers' python backends make, one each, and leave behind empty when they are killed."""
     return Path("/tmp").glob("python_env_*")
 
 

@@ -6,10 +6,8 @@ faults end it with a message that does not name the file.
 
 from __future__ import annotations
 
-import ast
 import math
 import re
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +15,9 @@ from pathlib import Path
 from tritonclient.grpc import model_config_pb2 as pb
 
 from serve_app.spec.findings import Place, Rule, error, warning
-from serve_app.spec.model import USUAL_FILES
+from serve_app.spec.model import PYTHON, USUAL_FILES
 from serve_app.triton.backend import ONNX_MODEL
+from serve_app.triton.model_code import lack, numpy_calls, parse_code
 
 NO_MODEL_FILE = error(
     "W019", "A model without its file", "Triton hangs or fails when it loads the model",
@@ -31,7 +30,7 @@ NO_MODEL_CLASS = error(
 )  # fmt: skip
 NO_LABELS = error(
     "W022", "A label file that does not exist", "Triton refuses the model",
-    "write it, one label a line; a recipe's own is made by `tandem models pull`",
+    "write it, one label a line, or correct its name in the spec",
 )  # fmt: skip
 EMPTY_LABELS = error(
     "W023", "A label file without labels", "no class of the answers has a name", "write one label a line"
@@ -42,7 +41,7 @@ OTHER_LABELS = warning(
 )  # fmt: skip
 NO_VERSION = error(
     "W025", "A version that does not exist", "Triton serves the others only, and with none it refuses the model",
-    "put the version's files there, or correct versions",
+    "put the model there, or correct versions",
 )  # fmt: skip
 MISNAMED_VERSION = error("W026", "A version folder whose name is no plain number", "Triton passes over it", "rename it")
 NO_INPUT_FILE = error(
@@ -53,11 +52,25 @@ OTHER_INPUT_SIZE = error(
     "W028", "A file of a warm-up or of an initial state with another size than its tensor",
     "Triton refuses the model, or reads something else than was meant", "write exactly the tensor's bytes",
 )  # fmt: skip
+NUMPY_2 = warning(
+    "W029", "A model.py that exchanges NumPy arrays with a Triton that misreads them",
+    "the python backend of Triton 2.51 and older was compiled against NumPy 1: arrays of NumPy 2 arrive and leave "
+    "empty, and those of strings end its process", "read and write tensors with read(request, name) and "
+    "write(name, array) of serve_app.triton.backend.tensors",
+)  # fmt: skip
+NO_ENVIRONMENT = error(
+    "W030", "A Python environment that does not exist", "Triton refuses the model",
+    "put the packed environment there, or correct the parameter",
+)  # fmt: skip
 
+_PULL = "run `tandem models pull` if the spec gives the model weights, else put the file there"
 _BYTES = {
     "BOOL": 1, "UINT8": 1, "UINT16": 2, "UINT32": 4, "UINT64": 8, "INT8": 1, "INT16": 2, "INT32": 4, "INT64": 8,
     "FP16": 2, "FP32": 4, "FP64": 8, "BF16": 2,
 }  # fmt: skip
+# The python backend's own words for an environment of a model, and for the model's folder in its path.
+_ENVIRONMENT = "EXECUTION_ENV_PATH"
+_MODEL_FOLDER = "$$TRITON_MODEL_DIRECTORY"
 
 
 @dataclass(frozen=True)
@@ -80,6 +93,7 @@ def folder_faults(folder: Path, config: pb.ModelConfig) -> Iterator[FileFault]:
     yield from _labels(folder, config)
     yield from _warmups(folder, config)
     yield from _initial_states(folder, config)
+    yield from _environment(folder, config)
     versions = _version_folders(folder)
     yield from _versions(folder, versions, config)
     for version in _served(versions, config):
@@ -171,10 +185,19 @@ def _versions(folder: Path, names: list[str], config: pb.ModelConfig) -> Iterato
             yield FileFault(MISNAMED_VERSION, folder / name, "is no version", about, f"call the folder {number!r}")
     wanted = [str(version) for version in config.version_policy.specific.versions]
     if not wanted and not any(map(_is_version, names)):
-        yield FileFault(NO_VERSION, folder, "holds no version", about, f"put the model into {folder / '1'}")
+        yield FileFault(NO_VERSION, folder, "holds no version", about, _to_write(folder, "1", config))
     for version in wanted:
         if version not in names:
-            yield FileFault(NO_VERSION, folder / version, "is missing", about)
+            # Version 1 is what is served where nobody has said anything of versions.
+            remedy = _to_write(folder, version, config) + ("" if wanted == ["1"] else ", or correct versions")
+            yield FileFault(NO_VERSION, folder / version, "is missing", about, remedy)
+
+
+def _to_write(folder: Path, version: str, config: pb.ModelConfig) -> str:
+    """What a version lacks, with the folder's own name alone: where that lies is said before."""
+    file = model_file(folder / version, config) or folder / version
+    shown = Path(folder.parent.name, folder.name, *file.relative_to(folder).parts)
+    return f"write {shown}" if file.suffix == ".py" else f"put the model there, as {shown}"
 
 
 def _served(names: list[str], config: pb.ModelConfig) -> list[str]:
@@ -195,49 +218,35 @@ def _model_file(version: Path, config: pb.ModelConfig) -> Iterator[FileFault]:
     if file is None:
         return
     if not file.exists():
-        remedy = "run `tandem render`, or write it" if file.suffix == ".py" else "run `tandem models pull`"
+        remedy = "run `tandem render`, or write it" if file.suffix == ".py" else _PULL
         yield FileFault(NO_MODEL_FILE, file, "is missing", about, remedy)
     elif config.backend == "python":
         source = file.read_bytes()
         yield from _python(file, source)
         weights = version / "model.onnx"
         if ONNX_MODEL.encode() in source and not weights.is_file():
-            yield FileFault(NO_MODEL_FILE, weights, "is missing", about, "run `tandem models pull`")
+            yield FileFault(NO_MODEL_FILE, weights, "is missing", about, _PULL)
 
 
 def _python(file: Path, source: bytes) -> Iterator[FileFault]:
+    about = ("backend",)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(source, str(file))
-            compile(tree, str(file), "exec", dont_inherit=True)  # finds what the grammar alone lets pass
+        tree = parse_code(source, str(file))
     except SyntaxError as broken:
-        yield FileFault(NOT_PYTHON, file, f"is not Python (line {broken.lineno}: {broken.msg})", ("backend",))
+        yield FileFault(NOT_PYTHON, file, f"is not Python (line {broken.lineno}: {broken.msg})", about)
         return
     except ValueError as broken:
-        yield FileFault(NOT_PYTHON, file, f"is not Python ({broken})", ("backend",))
+        yield FileFault(NOT_PYTHON, file, f"is not Python ({broken})", about)
         return
-    names = _names(tree.body)
-    if "TritonPythonModel" not in names and "*" not in names:
-        yield FileFault(NO_MODEL_CLASS, file, "has no class TritonPythonModel", ("backend",))
-    found = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "TritonPythonModel"]
-    # A class with a base may have the method from there.
-    if found and not found[-1].bases and "execute" not in _names(found[-1].body):
-        yield FileFault(NO_MODEL_CLASS, file, "has a class TritonPythonModel without execute", ("backend",))
+    if lacking := lack(tree):
+        yield FileFault(NO_MODEL_CLASS, file, lacking, about)
+    if calls := numpy_calls(tree):
+        yield FileFault(NUMPY_2, file, f"calls {', '.join(calls)}", about)
 
 
-def _names(statements: list[ast.stmt]) -> set[str]:
-    """What the statements define or import, inside of conditions too; `*` where they import everything."""
-    names = set()
-    for statement in statements:
-        if isinstance(statement, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-            names.add(statement.name)
-            continue
-        for node in ast.walk(statement):
-            if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-                names.add(node.name)
-            elif isinstance(node, ast.alias):
-                names.add((node.asname or node.name).partition(".")[0])
-            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                names.add(node.id)
-    return names
+def _environment(folder: Path, config: pb.ModelConfig) -> Iterator[FileFault]:
+    given = config.parameters[_ENVIRONMENT].string_value if _ENVIRONMENT in config.parameters else ""
+    path = given.replace(_MODEL_FOLDER, str(folder))
+    # A path that is relative begins where the server was started, which nobody knows here.
+    if config.backend == PYTHON and Path(path).is_absolute() and not Path(path).exists():
+        yield FileFault(NO_ENVIRONMENT, Path(path), "is missing", ("parameters", _ENVIRONMENT))

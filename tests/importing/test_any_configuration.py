@@ -8,7 +8,7 @@ from typing import Any
 
 from google.protobuf import text_format
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tritonclient.grpc import model_config_pb2 as pb
 
@@ -68,6 +68,14 @@ CONFIGS = st.tuples(
 
 
 @settings(max_examples=100)
+@example(
+    {
+        "backend": "python",
+        "input": [TENSOR],
+        "output": [TENSOR],
+        "dynamic_batching": {"priority_levels": 1, "priority_queue_policy": {2**64 - 1: {}}},
+    }
+)
 @given(CONFIGS.map(lambda parts: {**parts[0], **parts[1]}))
 def test_any_configuration_is_carried_or_said_not_to_be(fields: dict[str, Any]) -> None:
     config = pb.ModelConfig(**fields)
@@ -82,4 +90,4 @@ def test_any_configuration_is_carried_or_said_not_to_be(fields: dict[str, Any]) 
     profile = spec.primary_profile
     config.name = "m"
     device = spec.profiles[profile].device
-    assert normalised(config, device) == normalised(model_config(spec, "m", profile), device)
+    assert normalised(config, device, ["1"]) == normalised(model_config(spec, "m", profile), device)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -63,6 +64,113 @@ def test_the_spec_can_go_elsewhere(repository: Repository, project: Project) -> 
     shown = tandem(repository.folder, "--output", "-")
     assert shown.stdout == Path("new/other.yaml").read_text()
     assert not project.spec_file.exists()
+
+
+def test_only_a_projects_own_spec_names_the_schema_which_rendering_puts_beside_it(
+    repository: Repository, project: Project
+) -> None:
+    repository.add("m", PYTHON, "1/model.py")
+    assert not tandem(repository.folder, "--output", "-").stdout.startswith("# yaml-language-server")
+    tandem(repository.folder, "--output", "other.yaml")
+    assert not Path("other.yaml").read_text().startswith("# yaml-language-server")
+    tandem(repository.folder)
+    first = project.spec_file.read_text().splitlines()[0]
+    assert first == "# yaml-language-server: $schema=spec.schema.json"
+    assert CliRunner().invoke(main, ["render"]).exit_code == 0
+    assert (project.spec_file.parent / first.partition("=")[2]).is_file()
+
+
+def test_what_is_next_works_whatever_the_project_is_called_and_wherever_it_is(
+    repository: Repository, project: Project, tmp_path: Path
+) -> None:
+    repository.add("m", PYTHON, "1/model.py")
+    (repository.folder / "m/1/model.py").write_text("class TritonPythonModel:\n    def execute(self, requests): ...\n")
+    (tmp_path / "it's mine").mkdir()
+    result = CliRunner().invoke(main, ["--project", "../it's mine", "import", f"../{repository.folder.name}"])
+    copy, validate, render = (line.partition("   #")[0].strip() for line in result.stderr.splitlines()[-3:])
+    subprocess.run(["sh", "-ec", copy], check=True, cwd="/")
+    assert (tmp_path / "it's mine/model_repository/m/1/model.py").is_file()
+    for line in (validate, render):
+        program, *arguments = shlex.split(line)
+        assert program == "tandem"
+        assert CliRunner().invoke(main, arguments).exit_code == 0
+
+
+def test_what_is_next_for_a_spec_elsewhere_is_to_check_that(repository: Repository, project: Project) -> None:
+    repository.add("m", PYTHON, "1/model.py")
+    shown = tandem(repository.folder, "--output", "new/my spec.yaml").stderr
+    assert shown.splitlines()[-1] == "  tandem validate 'new/my spec.yaml'"
+
+
+def test_the_project_is_the_one_that_other_commands_take(
+    repository: Repository, project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TANDEM_PROJECT", str(tmp_path / "named"))
+    repository.add("m", PYTHON, "1/model.py")
+    shown = tandem(repository.folder).stderr
+    assert (tmp_path / "named/cluster/spec.yaml").is_file()
+    assert shown.splitlines()[-2] == "  tandem validate"
+
+
+def test_models_are_counted_with_those_that_are_renamed_or_carried_in_part(
+    repository: Repository, project: Project
+) -> None:
+    repository.add("folder", f'name: "original" {PYTHON}', "1/model.py")
+    repository.add("varied", PYTHON, "1/model.py", "configs/large.pbtxt")
+    repository.add("bad", "nonsense")
+    lines = tandem(repository.folder).stderr.splitlines()
+    assert lines[:3] == [
+        "cluster/spec.yaml: 2 of 3 models, 1 renamed, 1 in part",
+        "the folder's name is the model's:",
+        "  folder: folder/config.pbtxt calls it 'original'",
+    ]
+
+
+def test_a_name_alone_is_no_loss(repository: Repository, project: Project) -> None:
+    repository.add("folder", f'name: "original" {PYTHON}', "1/model.py")
+    assert tandem(repository.folder).exit_code == 0
+
+
+def test_findings_look_as_those_of_the_check(repository: Repository, project: Project) -> None:
+    repository.add("m", f"{PYTHON} dynamic_batching {{ preferred_batch_size: [16] }}", "1/model.py")
+    result = tandem(repository.folder)
+    assert result.exit_code == 1
+    checked = CliRunner().invoke(main, ["validate", "cluster/spec.yaml"]).stdout
+    shown = checked.partition("\n\n")[0]
+    assert "cluster/spec.yaml:" in shown
+    assert shown in result.stderr
+    assert CliRunner().invoke(main, ["render"]).stderr == checked
+
+
+def test_findings_in_a_spec_that_is_printed_are_placed_in_standard_output(
+    repository: Repository, project: Project
+) -> None:
+    repository.add("m", f"{PYTHON} dynamic_batching {{ preferred_batch_size: [16] }}", "1/model.py")
+    result = tandem(repository.folder, "--output", "-")
+    (finding,) = (line for line in result.stderr.splitlines() if " error " in line)
+    file, line, _ = finding.split(":", 2)
+    assert file == "<stdout>"
+    assert "preferred_sizes: [16]" in result.stdout.splitlines()[int(line) - 1]
+
+
+def test_what_the_code_may_call_is_the_users_to_say(repository: Repository, project: Project) -> None:
+    repository.add("m", PYTHON, "1/model.py")
+    (repository.folder / "m/1/model.py").write_text("pb_utils.InferenceRequest(model_name=name)\n")
+    assert (
+        "yours to say, under `calls` of the model:\n"
+        "  m: m/1/model.py:1 calls a model whose name is known only when it runs (name)\n"
+    ) in tandem(repository.folder).stderr
+
+
+def test_models_that_were_copied_already_are_not_copied_again(repository: Repository, project: Project) -> None:
+    for name in ("old", "changed", "new"):
+        repository.add(name, PYTHON, "1/model.py")
+    for name in ("old", "changed"):
+        shutil.copytree(repository.folder / name, project.repository / name)
+    (project.repository / "old/config.pbtxt").write_text("rendered anew")
+    (repository.folder / "changed/1/model.py").write_text("more")
+    (copy,) = (line for line in tandem(repository.folder).stderr.splitlines() if "cp -R" in line)
+    assert [Path(word).name for word in shlex.split(copy)[6:-1]] == ["changed", "new"]
 
 
 def test_models_that_are_in_place_are_not_copied(repository: Repository, project: Project) -> None:

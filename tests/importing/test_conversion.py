@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 
 from serve_app.importing.completion import completed
 from serve_app.importing.equivalence import normalised
@@ -22,14 +23,14 @@ def test_a_model_renders_to_what_it_was(config: str, repository: Repository) -> 
     assert spec is not None
     profile = spec.primary_profile
     device = "cpu" if profile == "embedded" else "gpu"
-    assert normalised(model_config(spec, "m", profile), device) == normalised(original(config, "m"), device)
+    assert normalised(model_config(spec, "m", profile), device) == normalised(original(config, "m"), device, ["1"])
 
 
 def test_an_ensemble_renders_to_what_it_was(repository: Repository) -> None:
     repository.add("a", PYTHON, "1/model.py")
     repository.add("b", PYTHON, "1/model.py")
     repository.add("both", ENSEMBLE, "1/.gitkeep")
-    assert normalised(repository.rendered("both"), "cpu") == normalised(original(ENSEMBLE, "both"), "cpu")
+    assert normalised(repository.rendered("both"), "cpu") == normalised(original(ENSEMBLE, "both"), "cpu", ["1"])
 
 
 def test_an_ordinary_repository_becomes_a_spec_without_findings(repository: Repository) -> None:
@@ -100,6 +101,33 @@ def test_triton_makes_two_instances_of_an_onnx_model_on_a_cpu_and_the_spec_says_
     assert "# Triton makes two instances on a CPU" in repository.imported().text
 
 
+@pytest.mark.parametrize(
+    ("config", "versions", "instances", "says"),
+    [
+        (PYTHON, ["1"], None, None),
+        (f"{PYTHON} version_policy {{ latest {{ num_versions: 1 }} }}", ["1"], None, {"latest": 1}),
+        (PYTHON, ["2"], None, {"latest": 1}),
+        (PYTHON, ["1", "2"], None, {"latest": 1}),
+        (NATIVE, ["1"], None, None),
+        (f'backend: "tensorrt" {TENSORS}', ["1"], None, None),
+        # On the GPUs, or wherever the backend likes: neither is what the spec assumes.
+        (f'backend: "openvino" {TENSORS}', ["1"], {"kind": "auto"}, None),
+    ],
+)
+def test_what_nobody_wrote_is_left_out_unless_the_spec_would_say_otherwise(
+    config: str, versions: list[str], instances: object, says: object, repository: Repository
+) -> None:
+    repository.add("m", config, *(f"{version}/model" for version in versions))
+    (entry,) = yaml.safe_load(repository.imported().text)["models"].values()
+    assert (entry.get("instances"), entry.get("versions")) == (instances, says)
+
+
+def test_a_python_model_that_is_left_to_triton_runs_on_the_gpus_of_a_gpu_profile(repository: Repository) -> None:
+    repository.add("m", f'backend: "python" {TENSORS}')
+    assert "instances" not in repository.imported("embedded").text
+    assert "instances: {kind: auto}" in repository.imported("gpu").text
+
+
 def test_the_backend_is_found_as_triton_finds_it(repository: Repository) -> None:
     for name, file in {"a": "model.py", "b": "model.onnx", "c": "model.plan", "d": "model.pt"}.items():
         repository.add(name, TENSORS, f"1/{file}")
@@ -139,7 +167,6 @@ def test_all_that_is_not_carried_is_listed_and_the_rest_is_carried(repository: R
         "marked: marked/config.pbtxt begins with a byte order mark, which Triton refuses; save it without",
         'misspelt: misspelt/config.pbtxt:2: Message type "inference.ModelConfig" has no field named "max_batchsize".',
         "old: Triton knows no platform 'custom', and no file tells which it is; name the backend",
-        "renamed: its configuration calls it 'original', and Triton wants the folder's name",
         "template: template/config.pbtxt:2: 'max_batch_size: ${batch}': Couldn't parse integer: $; "
         "this is a template: fill in its ${…} first",
         "undone: it names no inputs and no outputs: the vllm backend completes them when it loads the model; "
@@ -152,6 +179,14 @@ def test_all_that_is_not_carried_is_listed_and_the_rest_is_carried(repository: R
     assert [found.name for found in imported.carried] == ["doubled", "good", "renamed", "varied"]
     assert imported.report.spec is not None
     assert list(imported.report.spec.models) == ["doubled", "good", "renamed", "varied"]
+
+
+def test_the_folders_name_wins_over_the_configurations(repository: Repository) -> None:
+    repository.add("folder", f'name: "original" {PYTHON}', "1/model.py")
+    imported = repository.imported()
+    assert lost(imported) == []
+    assert [(found.name, found.other_name) for found in imported.renamed] == [("folder", "original")]
+    assert "  # Its configuration called it 'original'; Triton wants the folder's name.\n  folder:" in imported.text
 
 
 def test_a_model_that_is_not_carried_stays_as_a_comment_to_complete(repository: Repository) -> None:

@@ -38,6 +38,22 @@ def test_what_triton_assumes_may_be_left_out(short: str, long: str) -> None:
     assert differences(normalised(parsed(short), "gpu"), normalised(parsed(long), "gpu")) == []
 
 
+def test_only_where_version_1_is_alone_is_the_latest_version_1() -> None:
+    first = parsed("version_policy { specific { versions: 1 } }")
+    assert normalised(parsed(""), "gpu", ["1"]) == normalised(first, "gpu")
+    assert differences(normalised(parsed(""), "gpu", ["1", "2"]), normalised(first, "gpu"))
+    assert differences(normalised(parsed("version_policy { all {} }"), "gpu", ["1"]), normalised(first, "gpu"))
+
+
+@pytest.mark.parametrize(
+    ("device", "backend", "kind"),
+    [("cpu", "python", "CPU"), ("cpu", "onnxruntime", "CPU"), ("gpu", "onnxruntime", "GPU"), ("gpu", "python", "AUTO")],
+)
+def test_where_a_model_without_instance_group_runs(device: Device, backend: str, kind: str) -> None:
+    (group,) = normalised(parsed(f'backend: "{backend}"'), device).instance_group
+    assert group.kind == pb.ModelInstanceGroup.Kind.Value(f"KIND_{kind}")
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [

@@ -50,7 +50,7 @@ class Checked:
     faults: list[Fault]
 
     def of(self, name: str) -> list[Fault]:
-        return [fault for fault in self.faults if name in fault.place]
+        return [fault for fault in self.faults if fault.place[1:2] == (name,)]
 
     def codes(self, name: str) -> list[str]:
         return [fault.rule.code for fault in self.of(name)]

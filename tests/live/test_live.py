@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from serve_app.cli import main
 from serve_app.live import check as live
 from serve_app.live.check import live_faults
+from serve_app.project import write_files
 from serve_app.spec import load_spec
 from serve_app.triton.error import TritonError
 from tests.live.conftest import ECHO, MODEL, Checked, make_project, traces
@@ -60,12 +61,31 @@ def test_every_field_that_triton_reports_otherwise_is_a_finding(check: Check, mo
     ]
 
 
-def test_a_triton_that_does_not_end_when_it_is_told_to_is_killed_and_named(check: Check) -> None:
-    checked = check({"m": ENDLESS_FINALIZE}, {"profiles": {"embedded": {"triton": {"exit_timeout": "2s"}}}})
+def test_a_model_that_does_not_unload_is_named_and_the_others_are_not(check: Check) -> None:
+    short = {"profiles": {"embedded": {"triton": {"exit_timeout": "5s"}}}}
+    checked = check({"m": ECHO, "endless": ENDLESS_FINALIZE, "last": ECHO}, short)
     assert checked.show() == [
-        "L012 profiles.embedded.triton.exit_timeout: it had to be killed after 2s: it is killed at each redeploy, with "
-        "the requests in work; see what the models do when they are finalized, or lengthen exit_timeout"
+        "L012 models.endless: it was not unloaded within 5s: Triton is killed at each redeploy, with the requests in "
+        "work; see what the model does when it is finalized, or lengthen exit_timeout"
     ]
+
+
+def test_a_model_that_takes_triton_down_when_it_is_unloaded_is_named(check: Check) -> None:
+    kills = ENDLESS_FINALIZE.replace("import time", "import os").replace("time.sleep(600)", "os.kill(os.getppid(), 9)")
+    checked = check({"m": ECHO, "kills": kills})
+    assert checked.codes("m") == []
+    assert checked.only("kills").rule.code == "L010"
+    assert "while it was unloaded, Triton was killed by SIGKILL" in checked.only("kills").what
+
+
+def test_each_step_that_takes_time_is_said(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "project", {"m": ECHO}, {})
+    spec = load_spec(project.spec_file)
+    write_files(project, spec)
+    said: list[str] = []
+    assert live_faults(project, spec, said.append) == []
+    assert said[0] == "giving the configuration to Ray Serve's own schema"
+    assert said[-3:] == ["loading and running m", "unloading m", "ending Triton"]
 
 
 def test_a_server_that_cannot_be_had_is_one_finding(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,6 +78,19 @@ class TritonPythonModel:
             answers.append(pb_utils.InferenceResponse(inner.output_tensors()))
         return answers
 """
+# Calls a model that the spec does not say it calls, and that is not loaded yet.
+ASKS = CALLS.replace('"good"', '"late"')
+# As people write models for a Triton that was compiled against the NumPy that they use.
+OF_NUMPY = """
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+class TritonPythonModel:
+    def execute(self, requests):
+        return [
+            pb_utils.InferenceResponse([pb_utils.Tensor("y", np.zeros(({batch}, 4), np.float32))]) for _ in requests
+        ]
+""".replace("{batch}", "1")
 DECOUPLED = """
 import triton_python_backend_utils as pb_utils
 from serve_app.triton.backend.tensors import read, write
@@ -103,11 +116,14 @@ CODES = {
     "kills_triton": KILLS_TRITON,
     "stops_triton": STOPS_TRITON,
     "shrinks": SHRINKS,
+    "asks": ASKS,
+    "of_numpy": OF_NUMPY,
     "calls": CALLS,
     "decoupled": DECOUPLED.format(last=4),
     "other_later": DECOUPLED.format(last=3),
     "of_sequences": ECHO,
     "without_batch": ECHO,
+    "late": ECHO,
 }
 TENSORS = {"inputs": {"x": "float32[4]"}, "outputs": {"y": "float32[4]"}, "max_batch": 4}
 
@@ -153,7 +169,9 @@ def checked(tmp_path_factory: pytest.TempPathFactory) -> Checked:
     return Checked(project, faults)
 
 
-@pytest.mark.parametrize("name", ["good", "shrinks", "calls", "decoupled", "of_sequences", "without_batch", "twice"])
+@pytest.mark.parametrize(
+    "name", ["good", "shrinks", "calls", "decoupled", "of_sequences", "without_batch", "late", "twice"]
+)
 def test_a_sound_model_or_ensemble_has_no_finding(checked: Checked, name: str) -> None:
     assert checked.of(name) == []
 
@@ -170,6 +188,8 @@ def test_a_sound_model_or_ensemble_has_no_finding(checked: Checked, name: str) -
         ("other_name", "L009", "models.other_name.outputs.y", "the answer has no y"),
         ("other", "L009", "models.other.outputs.y", "INT32[1, 2], and the spec's FP32[1, 4]"),
         ("other_later", "L009", "models.other_later.outputs.y", "FP32[1, 3], and the spec's FP32[1, 4]"),
+        ("asks", "L006", "models.asks.calls", "Model 'late' is not ready"),
+        ("of_numpy", "L016", "models.of_numpy.outputs.y", "y is FP32[1, 4], 16 bytes, and comes with 0"),
         ("refuses", "L007", "models.refuses", "all zeros"),
         ("kills_triton", "L010", "models.kills_triton", "Triton was killed by SIGKILL"),
         ("with_a_bad_one", "L011", "ensembles.with_a_bad_one", "it needs no_module"),
@@ -179,6 +199,14 @@ def test_each_failing_model_has_its_own_finding(checked: Checked, name: str, cod
     fault = checked.only(name)
     assert (fault.rule.code, ".".join(map(str, fault.place))) == (code, place), fault.what
     assert says in fault.what
+
+
+def test_who_calls_what_is_not_loaded_is_told_to_name_it(checked: Checked) -> None:
+    assert checked.only("asks").remedy == "add late to calls, as what this model's code calls"
+
+
+def test_a_python_model_whose_bytes_are_not_its_shapes_is_told_what_reads_and_writes_them(checked: Checked) -> None:
+    assert "write(name, array) of serve_app.triton.backend.tensors" in checked.only("of_numpy").remedy
 
 
 def test_no_finding_shows_a_folder_of_the_check(checked: Checked) -> None:

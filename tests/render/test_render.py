@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import resource
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,10 @@ from google.protobuf import text_format
 from ray.serve.schema import ServeDeploySchema
 from tritonclient.grpc import model_config_pb2 as pb
 
-from serve_app.project import Project, stale_files, write_files
+from serve_app.project import Project, ProjectError, stale_files, write_files
 from serve_app.render import render
 from serve_app.spec import Spec, digest, load_spec
+from tests.rules.case import MINIMAL, merged
 
 PROJECT = Project(Path(__file__).parents[2])
 
@@ -120,3 +122,49 @@ def test_writing_makes_stale_files_current_and_touches_no_other(tmp_path: Path, 
     assert list(diff) == ["model_repository/arcface/config.pbtxt"]
     assert "-max_batch_size: 32\n+max_batch_size: 16\n" in diff["model_repository/arcface/config.pbtxt"]
     assert write_files(project, spec) == ["model_repository/arcface/config.pbtxt"]
+
+
+def test_an_ensemble_gets_the_version_folder_that_triton_wants(tmp_path: Path) -> None:
+    """It holds an empty file, which is missing where it is not there and not stale where it is."""
+    project = Project(tmp_path)
+    small = Spec.model_validate(
+        merged(
+            MINIMAL,
+            {
+                "ensembles": {
+                    "e": {
+                        "inputs": {"x": "float32[4]"},
+                        "outputs": {"y": "float32[4]"},
+                        "max_batch": 8,
+                        "steps": [{"model": "m", "takes": {"x": "x"}, "gives": {"y": "y"}}],
+                    }
+                }
+            },
+        )
+    )
+    assert stale_files(project, small)["model_repository/e/1/.gitkeep"] == "model_repository/e/1/.gitkeep is missing\n"
+    assert "model_repository/e/1/.gitkeep" in write_files(project, small)
+    assert (tmp_path / "model_repository/e/1/.gitkeep").is_file()
+    assert stale_files(project, small) == {}
+
+
+def test_a_file_that_cannot_be_written_whole_is_left_as_it_is(tmp_path: Path, spec: Spec) -> None:
+    project = Project(tmp_path)
+    write_files(project, spec)
+    config = tmp_path / "model_repository/arcface/config.pbtxt"
+    config.write_text("stale")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64, hard))
+    try:
+        with pytest.raises(ProjectError, match=r"config.pbtxt cannot be written"):
+            write_files(project, spec)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert config.read_text() == "stale"
+    assert [file.name for file in config.parent.iterdir() if file.name.startswith(".")] == []
+
+
+def test_what_stands_in_a_generated_files_place_is_named(tmp_path: Path, spec: Spec) -> None:
+    (tmp_path / "serve_config.yaml").mkdir()
+    with pytest.raises(ProjectError, match=r"serve_config.yaml is no file"):
+        stale_files(Project(tmp_path), spec)

@@ -11,13 +11,12 @@ from serve_app.reports.page import every_rule, render_page, render_rule
 
 ROOT = Path(__file__).parents[2]
 PAGE = render_page()
-CODES = sorted(
-    {
-        code
-        for path in (ROOT / "serve_app").rglob("*.py")
-        for code in re.findall(r"= (?:error|warning)\(\s*\"([A-Z]\d{3})\"", path.read_text(encoding="utf-8"))
-    }
-)
+MODULES = {
+    code: path
+    for path in (ROOT / "serve_app").rglob("*.py")
+    for code in re.findall(r"= (?:error|warning)\(\s*\"([A-Z]\d{3})\"", path.read_text(encoding="utf-8"))
+}
+CODES = sorted(MODULES)
 
 
 def test_the_committed_page_is_what_the_rules_say() -> None:
@@ -48,3 +47,10 @@ def test_one_rule_is_explained_with_its_reason_and_remedy() -> None:
     shown = render_rule(rule)
     for part in (rule.code, rule.severity, rule.title, rule.consequence, rule.remedy):
         assert part in shown
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_the_map_of_codes_names_the_module_of_each(code: str) -> None:
+    contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (row,) = [line for line in contributing.splitlines() if line.startswith(f"| {code[:2]}xx |")]
+    assert f"{MODULES[code].name}`" in row

@@ -287,6 +287,39 @@ PARAMETERS = {
     "a number for a text": Case(
         "T173", model(triton={"runtime": 3}), "models.m.triton.runtime", "ModelConfig has it: a text"
     ),
+    "an ensemble's platform of a model": Case(
+        "T179",
+        model(triton={"platform": "ensemble"}),
+        "models.m.triton.platform",
+        "platform is 'ensemble', and a model is no ensemble",
+        refused="must have platform type 'ensemble' and empty backend type",
+    ),
+    "another platform of an ensemble": Case(
+        "T179", ensemble(triton={"platform": "onnxruntime_onnx"}), "ensembles.e.triton.platform"
+    ),
+    "a runtime that is no library": Case(
+        "T179",
+        model(triton={"runtime": "nope"}),
+        "models.m.triton.runtime",
+        "write libtriton_NAME.so",
+        refused="unable to find backend library 'nope'",
+    ),
+    "a runtime in the wheel's server": Case(
+        "T179",
+        {
+            "profiles": {"embedded": {"triton": {"requirement": "nvidia-pytriton==0.7.0", "sha256": "0" * 64}}},
+            **model(triton={"runtime": "libtriton_python.so"}),
+        },
+        "models.m.triton.runtime",
+        refused="backend library name 'libtriton_python.so' escapes backend directory",
+    ),
+    "an agent without a name": Case(
+        "T179",
+        model(triton={"model_repository_agents": {"agents": [{}]}}),
+        "models.m.triton.model_repository_agents",
+        "an agent has no name",
+        refused="unable to find 'libtritonrepoagent_.so'",
+    ),
     "a field that has a word": Case(
         "T174",
         model(triton={"max_batch_size": 8}),

@@ -120,6 +120,16 @@ CASES = {
     "tiers at a model without priorities": Case(
         "P123", batching(priorities="none"), "models.m.batching.priorities", "m has no priorities", loads=True
     ),
+    "a tier's queue timeout that the path leaves no time for": Case(
+        "P124",
+        batching(queues={"second": {"timeout": "7901ms"}}),
+        "models.m.batching.queues.second.timeout",
+        "leaves 7900ms",
+        loads=True,
+    ),
+    "a latency budget as long as the SLA": Case(
+        "P112", {"models": {"m": {"latency_budget": "8s"}}}, "models.m.latency_budget", "longer than 8s"
+    ),
     "a queue timeout that the path leaves no time for": Case(
         "P124", batching(queue={"timeout": "7901ms"}), "models.m.batching.queue.timeout", "leaves 7900ms", loads=True
     ),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from tests.rules import (
+    amount_cases,
     batching_cases,
     ensemble_cases,
     feature_cases,
+    handed_on_cases,
     memory_cases,
     model_cases,
     pipeline_cases,
@@ -17,9 +19,11 @@ from tests.rules import (
 from tests.rules.case import Case
 
 CASES: dict[str, Case] = {
+    **amount_cases.CASES,
     **batching_cases.CASES,
     **ensemble_cases.CASES,
     **feature_cases.CASES,
+    **handed_on_cases.CASES,
     **memory_cases.CASES,
     **model_cases.CASES,
     **pipeline_cases.CASES,

@@ -97,6 +97,8 @@ REFUSED = {
     "a control character": ("a: 1\nb: c\x07d\n", 2, "Y018", r"the character '\x07'"),
     "a NUL": ("a: 1\nb: \x00\n", 2, "Y018", r"the character '\x00'"),
     "a NUL by escape": ('a: 1\nb: "c\\0"\n', 2, "Y018", r"the text holds the character '\x00'"),
+    "a letter that turns a text round": ("a: 1\nb: c\u202ed\n", 2, "Y018", r"the text holds the character '\u202e'"),
+    "a letter that turns a key round": ("a: 1\nb\u2066: c\n", 2, "Y018", r"the key holds the character '\u2066'"),
     "half a character by escape": ('a: "\\ud800"\n', 1, "Y018", r"the text holds the character '\ud800'"),
     "nothing": ("", 1, "Y003", "the file is empty"),
     "comments only": ("# a\n# b\n", 3, "Y003", "the file is empty"),

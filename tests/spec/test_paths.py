@@ -154,7 +154,7 @@ def test_ensembles_in_ensembles_take_the_time_of_each_of_their_steps() -> None:
 
 def test_a_tower_of_ensembles_is_measured_however_high() -> None:
     tower = nested(2000, ("m", ["x"], ["y"]))
-    assert budget(tower, ["e0"]) == timedelta.max
+    assert budget(tower, ["e0"]) == timedelta(days=1_000_000)
     assert reached(tower, "e0") == ["m"]
 
 

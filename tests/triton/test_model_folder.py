@@ -29,6 +29,9 @@ WARMUP = """model_warmup {name: "w" batch_size: 1 inputs {key: "x" value {
 STATE = """sequence_batching {state {input_name: "si" output_name: "so" data_type: TYPE_FP32 dims: [4]
     initial_state {name: "i" data_type: TYPE_FP32 dims: [4] data_file: "x.raw"}}}"""
 
+ENVIRONMENT = """parameters {key: "EXECUTION_ENV_PATH"
+    value {string_value: "$$TRITON_MODEL_DIRECTORY/environment.tar.gz"}}"""
+
 
 @pytest.fixture
 def folder(server: Any, shared_folder: Path) -> Iterator[Path]:
@@ -63,6 +66,7 @@ def codes(folder: Path, config: pb.ModelConfig) -> list[str]:
         ("W021", "", {"1/model.py": "class Model: ...\n"}, "", "TritonPythonModel"),
         ("W022", "", {}, "labels.txt", "failed to open text file"),
         ("W025", "version_policy {specific {versions: [7]}}", {}, "", "at least one version must be available"),
+        ("W030", ENVIRONMENT, {}, "", "environment.tar.gz"),
         ("W027", WARMUP, {}, "", "failed to open text file"),
         ("W028", WARMUP, {"warmup/x.raw": bytes(15)}, "", "expects 16 bytes"),
         ("W027", STATE, {}, "", "failed to open text file"),
@@ -97,6 +101,18 @@ def test_triton_takes_it_without_a_word(
     with triton.InferenceServerClient(server.address) as client:
         client.load_model("folder", client_timeout=20)
         assert client.is_model_ready("folder")
+        client.unload_model("folder")
+
+
+def test_numpy_arrays_arrive_and_leave_empty(server: Any, folder: Path) -> None:
+    code = ECHO.replace('write("y", read(request, "x"))', 'pb_utils.Tensor("y", np.full((1, 4), 7, np.float32))')
+    assert codes(folder, write(folder, "", {"1/model.py": f"import numpy as np\n{code}"})) == ["W029"]
+    x = triton.InferInput("x", [1, 4], "FP32")
+    x.set_data_from_numpy(np.zeros((1, 4), np.float32))
+    with triton.InferenceServerClient(server.address) as client:
+        client.load_model("folder", client_timeout=20)
+        answer = client.infer("folder", [x], client_timeout=20)
+        assert [*answer.get_response().raw_output_contents] == [b""]
         client.unload_model("folder")
 
 

@@ -65,8 +65,8 @@ def test_a_version_folder_that_triton_passes_over(models, wrong):
     (folder / "1").rename(folder / wrong)
     assert findings(models, [MODEL], None) == [
         f"{folder / wrong} is no version: Triton passes over it; call the folder '1'.",
-        f"{folder} holds no version: Triton serves the others only, and with none it refuses the model; put the model "
-        f"into {folder / '1'}.",
+        f"{folder} holds no version: Triton serves the others only, and with none it refuses the model; "
+        f"write models/{MODEL}/1/model.py.",
     ]
 
 
@@ -88,7 +88,8 @@ def test_missing_weights_of_the_shared_onnx_model(models):
     file = models / MODEL / "1" / "model.onnx"
     file.unlink()
     assert findings(models, [MODEL], None) == [
-        f"{file} is missing: Triton hangs or fails when it loads the model; run `tandem models pull`."
+        f"{file} is missing: Triton hangs or fails when it loads the model; run `tandem models pull` if the spec "
+        "gives the model weights, else put the file there."
     ]
 
 
@@ -96,23 +97,24 @@ def test_missing_weights_of_a_native_model(models):
     file = models / MODEL / "1" / "model.onnx"
     file.unlink()
     assert findings(models, [MODEL], "gpu") == [
-        f"{file} is missing: Triton hangs or fails when it loads the model; run `tandem models pull`."
+        f"{file} is missing: Triton hangs or fails when it loads the model; run `tandem models pull` if the spec "
+        "gives the model weights, else put the file there."
     ]
 
 
 def test_a_missing_label_file(models):
     append(models, ' output [{name: "class" data_type: TYPE_FP32 dims: [3] label_filename: "labels.txt"}]')
     assert findings(models, [MODEL], None) == [
-        f"{models / MODEL / 'labels.txt'} is missing: Triton refuses the model; write it, one label a line; a recipe's "
-        "own is made by `tandem models pull`."
+        f"{models / MODEL / 'labels.txt'} is missing: Triton refuses the model; write it, one label a line, "
+        "or correct its name in the spec."
     ]
 
 
 def test_a_version_that_the_policy_wants_and_is_not_there(models):
     append(models, " version_policy {specific {versions: [1, 7]}}")
     assert findings(models, [MODEL], None) == [
-        f"{models / MODEL / '7'} is missing: Triton serves the others only, and with none it refuses the model; put "
-        "the version's files there, or correct versions."
+        f"{models / MODEL / '7'} is missing: Triton serves the others only, and with none it refuses the model; "
+        f"write models/{MODEL}/7/model.py, or correct versions."
     ]
 
 

@@ -141,6 +141,16 @@ async def test_a_killed_server_leaves_no_folders_of_its_models(start, repository
     assert set(Path("/tmp").glob("python_env_*")) <= before
 
 
+@pytest.mark.parametrize("drain", [0, 10], ids=["killed", "in order"])
+async def test_the_end_of_a_server_leaves_those_that_started_after_it_as_they_are(start, repository, drain):
+    """Triton 2.51 aborts at its end where the folder of its models' environments is gone."""
+    repository.add_lookup()
+    first = await start()
+    second = await start()
+    await first.stop(drain)
+    assert await second.stop() == "ended with status 0, because it was told to stop"
+
+
 async def test_a_start_removes_what_a_dead_server_left(start, repository):
     dead = subprocess.Popen(["sleep", "60"])
     left = Path("/dev/shm") / f"{guard.name_prefix(dead.pid)}segment"

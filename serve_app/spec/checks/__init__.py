@@ -7,6 +7,7 @@ known (`Unknown`), because that has a fault of its own; the other checks go on.
 from __future__ import annotations
 
 from serve_app.spec.checks import acceptances as acceptances
+from serve_app.spec.checks import amounts as amounts
 from serve_app.spec.checks import batching as batching
 from serve_app.spec.checks import calls as calls
 from serve_app.spec.checks import code as code
@@ -14,6 +15,7 @@ from serve_app.spec.checks import ensemble_limits as ensemble_limits
 from serve_app.spec.checks import ensemble_tensors as ensemble_tensors
 from serve_app.spec.checks import ensembles as ensembles
 from serve_app.spec.checks import features as features
+from serve_app.spec.checks import handed_on as handed_on
 from serve_app.spec.checks import instances as instances
 from serve_app.spec.checks import memory as memory
 from serve_app.spec.checks import models as models

@@ -11,7 +11,7 @@ from serve_app.spec.circles import on_circles, reachable
 from serve_app.spec.findings import Faults, error, warning
 from serve_app.spec.model import Model
 from serve_app.spec.part import UNKNOWN, Unknown
-from serve_app.spec.paths import budget, reached
+from serve_app.spec.paths import budget, reached, total
 from serve_app.spec.resolved import Resolved
 from serve_app.spec.schema import Spec
 from serve_app.spec.spelling import did_you_mean
@@ -135,19 +135,29 @@ def few_callers(found: Resolved) -> Faults:
     for called in _called(found):
         if called.batching is None or called.max_batch < 2 or _is_used_directly(found.spec, called.name):
             continue
-        callers = [
-            Resolved(found.spec, name, found.profile)
-            for name, model in found.spec.models.items()
-            if called.name in {each for used in model.calls for each in reached(found.spec, used)}
-        ]
-        instances = sum(caller.instance_count for caller in callers)
+        callers, instances = _callers(called)
         if instances < called.max_batch:
             have = f"{instances} instance{'s' if instances > 1 else ''}"
             yield FEW_CALLERS.at(
                 ("models", found.name, "calls"),
-                f"{have} of {' and '.join(caller.name for caller in callers)} call {called.name}, whose batches have "
+                f"{have} of {' and '.join(callers)} call {called.name}, whose batches have "
                 f"{called.max_batch} places, in profile {found.profile}",
             )
+
+
+def _callers(called: Resolved) -> tuple[list[str], int]:
+    """The models whose code calls this one, and how many instances they have together."""
+    spec = called.spec
+
+    def find() -> tuple[list[str], int]:
+        names = [
+            name
+            for name, model in spec.models.items()
+            if any(called.name in reached(spec, used) for used in model.calls)
+        ]
+        return names, sum(Resolved(spec, name, called.profile).instance_count for name in names)
+
+    return spec.remembered(("callers", called.name, called.profile), find)
 
 
 def _is_used_directly(spec: Spec, model: str) -> bool:
@@ -169,9 +179,9 @@ def over_budget(spec: Spec, name: str, model: Model) -> Faults:
         if budgets[called] > model.latency_budget:
             what = f"{called} has a latency budget of {show_duration(budgets[called])}, and {own}"
             yield OVER_BUDGET.at(("models", name, "calls"), what)
-    total = sum(budgets.values(), timedelta())
-    if total > model.latency_budget >= max(budgets.values()):
+    together = total(*budgets.values())
+    if budgets and together > model.latency_budget >= max(budgets.values()):
         parts = " + ".join(f"{called} {show_duration(each)}" for called, each in budgets.items())
         yield TOGETHER_OVER_BUDGET.at(
-            ("models", name, "calls"), f"the budgets are {show_duration(total)} ({parts}), and {own}"
+            ("models", name, "calls"), f"the budgets are {show_duration(together)} ({parts}), and {own}"
         )

@@ -13,7 +13,7 @@ from serve_app.spec.spelling import closest, did_you_mean
 from serve_app.spec.units import show_duration
 from serve_app.spec.value_words import NOT_IMAGES
 
-RESERVED_ROUTES = ("/healthz", "/readyz", "/docs", "/openapi.json", "/v2")
+RESERVED_ROUTES = ("/healthz", "/readyz", "/docs", "/openapi.json", "/v2", "/-")
 
 NO_MODEL = error(
     "P101", "A model that does not exist", "the stage cannot be built", "correct the name, or add the model"
@@ -43,6 +43,12 @@ OVER_BUDGET = error(
 NO_BUDGET = error(
     "P111", "A stage's model without a latency budget", "neither its queue's timeout nor the path's time can be known",
     "add latency_budget to the model",
+)  # fmt: skip
+
+
+BUDGET_OVER_SLA = error(
+    "P112", "A latency budget that leaves nothing of any SLA", "no request may wait in its queue at all",
+    "shorten the budget, or lengthen the SLA",
 )  # fmt: skip
 
 
@@ -77,6 +83,16 @@ def no_budget(spec: Spec, name: str, model: Model) -> Faults:
     users = [stage for stage, entry in spec.stages.items() if entry is not UNKNOWN and name in known(entry.models)]
     if users and model.latency_budget is None:
         yield NO_BUDGET.at(("models", name), f"stage {users[0]} uses {name}, which has no latency_budget")
+
+
+@of_each_model
+def budget_over_sla(spec: Spec, name: str, model: Model) -> Faults:
+    sla = spec.longest_sla
+    if model.latency_budget is not None and model.latency_budget >= sla:
+        yield BUDGET_OVER_SLA.at(
+            ("models", name, "latency_budget"),
+            f"it is {show_duration(model.latency_budget)}, and no request may take longer than {show_duration(sla)}",
+        )
 
 
 @of_the_spec

@@ -9,8 +9,9 @@ from google.protobuf import json_format
 from tritonclient.grpc import model_config_pb2 as pb
 
 from serve_app.spec.checks.registry import of_each_ensemble, of_each_model
-from serve_app.spec.findings import Faults, error
+from serve_app.spec.findings import Faults, Place, error
 from serve_app.spec.model import RARE_FIELDS, Ensemble, Model
+from serve_app.spec.part import UNKNOWN
 from serve_app.spec.schema import Spec
 
 # The spec's words for the fields of ModelConfig that it has words for.
@@ -31,6 +32,12 @@ HAS_A_WORD = error(
     "T174", "A field of `triton` that the spec has a word for", "what follows from it could not be checked",
     "use the spec's word",
 )  # fmt: skip
+REFUSED = error(
+    "T179", "A value of `triton` that Triton refuses", "Triton refuses to load the model", "correct it, or remove it"
+)
+
+_LIBRARY = re.compile(r"libtriton_[A-Za-z0-9_-]+\.so|model\.py")
+_AGENT = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def rare_fields(spec: Spec, name: str, served: Model | Ensemble) -> Faults:
@@ -39,6 +46,8 @@ def rare_fields(spec: Spec, name: str, served: Model | Ensemble) -> Faults:
         if field in RARE_FIELDS:
             if reason := _mismatch(field, value):
                 yield NOT_TRITONS.at(place, reason, remedy=f"write it as Triton's ModelConfig has it: {_form(field)}")
+            else:
+                yield from _refused(spec, place, field, served)
         elif field in WORDS:
             yield HAS_A_WORD.at(place, f"{field} has a word of its own", remedy=f"write {WORDS[field]} instead")
         else:
@@ -49,6 +58,32 @@ def rare_fields(spec: Spec, name: str, served: Model | Ensemble) -> Faults:
 
 of_each_model(rare_fields)
 of_each_ensemble(rare_fields)
+
+
+def _refused(spec: Spec, place: Place, field: str, served: Model | Ensemble) -> Faults:
+    """What is wrong with a value that the field's type allows."""
+    config = json_format.ParseDict({field: served.triton[field]}, pb.ModelConfig())
+    if field == "platform" and (config.platform == "ensemble") != isinstance(served, Ensemble):
+        what = "an ensemble's platform is ensemble" if isinstance(served, Ensemble) else "a model is no ensemble"
+        remedy = "remove it" if isinstance(served, Ensemble) else "remove it, or write an entry of `ensembles`"
+        yield REFUSED.at(place, f"platform is {config.platform!r}, and {what}", remedy=remedy)
+    elif field == "runtime" and _LIBRARY.fullmatch(config.runtime) is None:
+        yield REFUSED.at(
+            place,
+            f"{config.runtime!r} is no library of a backend",
+            remedy="write libtriton_NAME.so, or model.py for a backend in Python",
+        )
+    elif field == "runtime" and any(
+        profile is not UNKNOWN and profile.triton is not UNKNOWN and profile.triton.requirement is not None
+        for profile in spec.profiles.values()
+    ):
+        # The wheel keeps a backend's files apart, and Tandem links them into one folder.
+        yield REFUSED.at(place, "a server from a wheel finds no library outside its folder", remedy="remove it")
+    elif field == "model_repository_agents":
+        for agent in config.model_repository_agents.agents:
+            if _AGENT.fullmatch(agent.name) is None:
+                what = f"{agent.name!r} is no name of an agent" if agent.name else "an agent has no name"
+                yield REFUSED.at(place, what, remedy="write its name, as checksum")
 
 
 def _mismatch(field: str, value: object) -> str | None:

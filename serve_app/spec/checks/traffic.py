@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from math import ceil
 
+from serve_app.spec.batching import QueuePolicy
 from serve_app.spec.checks.registry import of_each_model, of_each_model_in_each_profile
-from serve_app.spec.findings import Faults, warning
+from serve_app.spec.findings import Faults, Place, warning
 from serve_app.spec.model import Model
 from serve_app.spec.part import UNKNOWN
 from serve_app.spec.paths import longest_path, reached
@@ -95,14 +97,18 @@ def levels(spec: Spec, name: str, model: Model) -> Faults:
 
 @of_each_model
 def too_late(spec: Spec, name: str, model: Model) -> Faults:
-    timeout = model.batching.queue.timeout if model.batching else None
-    if not timeout:
+    if model.batching is None:
         return
-    for pipeline_name, pipeline in spec.pipelines.items():
+    policies: dict[Place, QueuePolicy] = {("queue",): model.batching.queue}
+    policies |= {("queues", key): policy for key, policy in model.batching.queues.items()}
+    timeouts = {place: policy.timeout for place, policy in policies.items() if policy.timeout}
+    for pipeline_name, pipeline in spec.pipelines.items() if timeouts else ():
         path = longest_path(spec, pipeline, name)
-        if path is not None and timeout > (left := spec.sla(pipeline_name) - path[0]):
-            yield TOO_LATE.at(
-                ("models", name, "batching", "queue", "timeout"),
-                f"pipeline {pipeline_name} leaves {show_duration(left)} of its SLA beside the budgets of its path, "
-                f"and the timeout is {show_duration(timeout)}",
-            )
+        left = timedelta.max if path is None else spec.sla(pipeline_name) - path[0]
+        for place, timeout in timeouts.items():
+            if timeout > left:
+                yield TOO_LATE.at(
+                    ("models", name, "batching", *place, "timeout"),
+                    f"pipeline {pipeline_name} leaves {show_duration(left)} of its SLA beside the budgets of its path, "
+                    f"and the timeout is {show_duration(timeout)}",
+                )
