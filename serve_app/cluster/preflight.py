@@ -68,11 +68,10 @@ def available_memory() -> int:
 def _ports(spec: Spec) -> Iterator[str]:
     wanted = [
         (spec.service.host, spec.service.port, "service.port"),
+        (spec.service.host, spec.service.grpc.port, "service.grpc.port"),
         ("127.0.0.1", spec.ray.port, "ray.port"),
         ("127.0.0.1", spec.ray.dashboard_port, "ray.dashboard_port"),
     ]
-    if spec.service.grpc is not None:
-        wanted.append((spec.service.host, spec.service.grpc.port, "service.grpc.port"))
     for host, port, key in wanted:
         try:
             family = socket.AF_INET6 if ":" in host else socket.AF_INET

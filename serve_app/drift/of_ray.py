@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ray.serve.schema import HTTPOptionsSchema, ServeApplicationSchema, gRPCOptionsSchema
+from ray.serve.schema import ServeApplicationSchema
 
 from serve_app.drift.difference import Drift, leaves, shown
 from serve_app.render.changes import effect
@@ -32,15 +32,8 @@ def ray_drift(config: Mapping[str, Any], details: Mapping[str, Any]) -> Iterator
 
 
 def _cluster(config: Mapping[str, Any], details: Mapping[str, Any]) -> Iterator[Drift]:
-    """What Ray Serve has read when it started, its defaults included."""
-    if details.get("proxy_location") is None:
-        return  # it has not been started
-    schemas = {"http_options": HTTPOptionsSchema, "grpc_options": gRPCOptionsSchema}
-    for key, schema in schemas.items():
-        running, wanted = (schema(**(of.get(key) or {})).model_dump(mode="json") for of in (details, config))
-        for path, was, becomes in leaves(running, wanted, (key,)):
-            yield Drift("Ray Serve", _dotted(path), shown(was), shown(becomes), effect(path))
-    if details["proxy_location"] != config["proxy_location"]:
+    """Whether Ray Serve has proxies, which it has read when it started."""
+    if details.get("proxy_location") not in (None, config["proxy_location"]):  # None: it has not been started
         yield Drift(
             "Ray Serve",
             "proxy_location",

@@ -1,25 +1,25 @@
-"""The ingress as an ASGI application: one route for each pipeline of the spec, health, and the API's documentation."""
+"""The API as an ASGI application: one route for each pipeline of the spec, health, and its documentation."""
 
 from __future__ import annotations
 
 import asyncio
-import re
-import time
-import uuid
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from fastapi import FastAPI
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field, create_model
-from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import ASGIApp
 
+from serve_app.admission import Admission
 from serve_app.context import RequestContext, Timings, deadline_exceeded
+from serve_app.http.front import internal_error
 from serve_app.http.problems import MEDIA_TYPE, ProblemDetails, problem_response
 from serve_app.http.uploads import read_inputs
+from serve_app.identity import ID, TIER, TIMEOUT, Contexts, repeated
+from serve_app.interruption import Interruptible, WhileConnected
 from serve_app.problem import Problem
 from serve_app.spec import Spec
 from serve_app.spec.code import answer_type
@@ -27,9 +27,12 @@ from serve_app.spec.pipeline import Images, Pipeline
 
 Run = Callable[[Pipeline, dict[str, Any], RequestContext, Timings], Coroutine[Any, Any, BaseModel]]
 
-# Ray Serve's proxy reads the same header and gives up at the very same moment; ours is the better answer.
-HEADSTART_S = 0.1
-_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+_DESCRIPTION = """
+The models that the service exposes are below `/v2` in the [Open Inference Protocol][v2], and over gRPC on port {port}
+as `inference.GRPCInferenceService`: any client of Triton works unchanged.
+
+[v2]: https://github.com/kserve/open-inference-protocol
+"""
 _STATUSES = {
     400: "malformed request",
     413: "too large",
@@ -42,11 +45,16 @@ _STATUSES = {
 }
 
 
-def build_app(spec: Spec, run: Run, ready: Callable[[], Awaitable[None]]) -> ASGIApp:
-    """The application. `run` runs a pipeline; `ready` raises Problem while requests cannot be served."""
-    app = FastAPI(title=f"Tandem: {spec.application}", docs_url="/docs", redoc_url=None)
+def build_app(spec: Spec, run: Run, ready: Callable[[], Awaitable[None]], admission: Admission) -> ASGIApp:
+    """The application. `run` runs a pipeline; `ready` raises Problem while requests cannot be served.
+
+    It finds each request's `request_id` and `arrived` in the scope's state.
+    """
+    description = _DESCRIPTION.format(port=spec.service.grpc.port)
+    app = FastAPI(title=f"Tandem: {spec.application}", description=description, docs_url="/docs", redoc_url=None)
     app.add_exception_handler(Problem, _on_problem)
     app.add_exception_handler(HTTPException, _on_http_exception)
+    app.add_exception_handler(ClientDisconnect, _on_disconnect)
     app.add_exception_handler(Exception, _on_crash)
 
     @app.get("/healthz", tags=["health"], summary="Whether the ingress lives")
@@ -58,13 +66,15 @@ def build_app(spec: Spec, run: Run, ready: Callable[[], Awaitable[None]]) -> ASG
         await ready()
         return {"status": "ready"}
 
+    contexts = Contexts(spec)
     for name, pipeline in spec.pipelines.items():
-        _add_route(app, spec, name, pipeline, run)
-    # Around the whole application, so that the answer to a crash is named too.
-    return _NameRequests(app)
+        _add_route(app, spec, name, pipeline, run, contexts, admission)
+    return app
 
 
-def _add_route(app: FastAPI, spec: Spec, name: str, pipeline: Pipeline, run: Run) -> None:
+def _add_route(
+    app: FastAPI, spec: Spec, name: str, pipeline: Pipeline, run: Run, contexts: Contexts, admission: Admission
+) -> None:
     last = list(pipeline.steps.values())[-1]
     stage, method = last.call.split(".")
     answer = answer_type(spec.stages[stage], method)
@@ -75,15 +85,19 @@ def _add_route(app: FastAPI, spec: Spec, name: str, pipeline: Pipeline, run: Run
         timings_ms=(dict[str, float], Field(description="milliseconds by stage, and by stage.model within it")),
     )
 
+    sla = spec.sla(name).total_seconds()
+
     async def serve(request: Request) -> JSONResponse:
-        context = _context(request, spec, spec.sla(name).total_seconds())
+        context = contexts(_headers(request), sla=sla, arrived=request.state.arrived)
         measured = Timings()
 
         async def answered() -> BaseModel:
             inputs = await read_inputs(request, pipeline.inputs, spec.service)
-            return await run(pipeline, inputs, context, measured)
+            with Interruptible() as work, WhileConnected(request.receive, work, ClientDisconnect()):
+                async with admission.working(context.priority):
+                    return await run(pipeline, inputs, context, measured)
 
-        with measured.measure("total"):
+        with admission.admitted(), measured.measure("total"):
             result = await _before(context, answered())
         body = result.model_dump(mode="json")
         times = {key: round(value, 2) for key, value in measured.ms.items()}
@@ -115,41 +129,16 @@ async def _before(context: RequestContext, work: Coroutine[Any, Any, BaseModel])
         task.cancel()
 
 
-def _context(request: Request, spec: Spec, sla: float) -> RequestContext:
-    """The request's tier and deadline. Problem 400 for headers that do not mean anything."""
-    tier = request.headers.get("x-tier", spec.default_tier)
-    if tier not in spec.tiers:
-        raise Problem(400, "unknown_tier", f"X-Tier is not a tier; use one of {', '.join(spec.tiers)}", field="X-Tier")
-    allowed = sla
-    if (text := request.headers.get("x-request-timeout-seconds")) is not None:
-        if not re.fullmatch(r"\d{1,6}(\.\d{1,6})?", text) or float(text) <= 0:
-            detail = "X-Request-Timeout-Seconds is not a positive number of seconds; send one, as 2.5"
-            raise Problem(400, "bad_timeout", detail, field="X-Request-Timeout-Seconds")
-        allowed = min(allowed, max(float(text) - HEADSTART_S, float(text) / 2))
-    return RequestContext(request.state.request_id, spec.tiers[tier].priority, time.time() + allowed)
-
-
-class _NameRequests:
-    """ASGI middleware: every request has an id, the client's where it sends one.
-
-    Ray Serve's proxy repeats the id in the answer's X-Request-ID, and gives one to a request that has none.
-    """
-
-    def __init__(self, app: ASGIApp):
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        request_id = Headers(scope=scope).get("x-request-id", str(uuid.uuid4()))
-        if not _REQUEST_ID.fullmatch(request_id):
-            detail = "X-Request-ID is unfit; send up to 128 letters, digits and . _ : -, or none"
-            problem = Problem(400, "bad_request_id", detail, field="X-Request-ID")
-            await problem_response(problem, str(uuid.uuid4()))(scope, receive, send)
-            return
-        scope.setdefault("state", {})["request_id"] = request_id
-        await self._app(scope, receive, send)
+def _headers(request: Request) -> dict[str, str]:
+    """Those that mean something here. Problem 400 where one of them comes twice."""
+    headers: dict[str, str] = {ID: request.state.request_id}
+    for name in (TIER, TIMEOUT):
+        values = request.headers.getlist(name)
+        if len(values) > 1:
+            raise repeated(name.title())
+        if values:
+            headers[name] = values[0]
+    return headers
 
 
 async def _on_problem(request: Request, problem: Exception) -> JSONResponse:
@@ -161,15 +150,19 @@ async def _on_http_exception(request: Request, error: Exception) -> JSONResponse
     assert isinstance(error, HTTPException)
     code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "http_error")
     detail = f"{request.method} {request.url.path} is not served; see /docs"
-    return problem_response(
-        Problem(error.status_code, code, detail), request.state.request_id, dict(error.headers or {})
-    )
+    headers = dict(error.headers or {})
+    if "GET" in headers.get("Allow", ""):
+        headers["Allow"] = "GET, HEAD"
+    return problem_response(Problem(error.status_code, code, detail), request.state.request_id, headers)
+
+
+async def _on_disconnect(request: Request, error: Exception) -> Response:
+    return Response(status_code=499)  # for nobody
 
 
 async def _on_crash(request: Request, error: Exception) -> JSONResponse:
     request_id = request.state.request_id
-    detail = f"the service failed; its log has the cause under request {request_id}"
-    return problem_response(Problem(500, "internal_error", detail), request_id)
+    return problem_response(internal_error(request_id), request_id)
 
 
 def _problem_docs(*statuses: int) -> dict[int | str, dict[str, Any]]:

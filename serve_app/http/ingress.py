@@ -1,4 +1,4 @@
-"""The ingress deployment: takes HTTP requests and runs pipelines over the stages' deployments."""
+"""The ingress deployment: listens, runs pipelines over the stages' deployments, and speaks Triton's protocol."""
 
 from __future__ import annotations
 
@@ -7,27 +7,34 @@ from typing import Any
 
 import cv2
 from pydantic import BaseModel
-from ray import serve
 from ray.exceptions import RayActorError
 from ray.serve.exceptions import BackPressureError, RayServeException
 from ray.serve.handle import DeploymentHandle
-from starlette.types import ASGIApp
 
+from serve_app.admission import Admission, AdmissionLimits
 from serve_app.context import RequestContext, Timings
 from serve_app.http.app import build_app
+from serve_app.http.front import Front
+from serve_app.http.listener import Listener
+from serve_app.http.scaling import REQUESTS
+from serve_app.identity import Contexts
 from serve_app.pipeline.graph import run
 from serve_app.pipeline.stage import Outcome, build_stage, call_stage
 from serve_app.problem import Problem
 from serve_app.project import Project
+from serve_app.protocol.app import ProtocolApp
+from serve_app.protocol.backend import TritonBackend
+from serve_app.protocol.grpc_door import GrpcDoor
+from serve_app.protocol.limits import Limits
+from serve_app.protocol.signatures import Signatures
 from serve_app.spec import ProfileName, Spec
 from serve_app.spec.pipeline import Pipeline
-from serve_app.triton.client import Connection, models_for
+from serve_app.triton.client import Connection, WakeUpsOf, models_for
 from serve_app.triton.deployment import locator
 
 READY_WITHIN_S = 2.0
 
 
-@serve.ingress()
 class Ingress:
     """Replica of the ingress. Stages that the spec places in it run here, the others are called by their handles."""
 
@@ -40,20 +47,38 @@ class Ingress:
         stages: dict[str, DeploymentHandle[Any]],
     ):
         cv2.setNumThreads(1)
-        self._spec = spec
         self._stages = stages
         self._connection = Connection(locator(triton))
         await self._connection.client()
+        wake_ups = WakeUpsOf(self._connection, spec, profile)
         self._local = {
             name: build_stage(
-                stage, models_for(spec, profile, list(stage.models), self._connection, project.repository)
+                stage, models_for(spec, profile, list(stage.models), self._connection, project.repository, wake_ups)
             )
             for name, stage in spec.stages.items()
             if stage.runs_in == "ingress"
         }
+        self._admission = Admission(AdmissionLimits.of(spec))
+        backend = TritonBackend(self._connection, wake_ups.outstanding)
+        protocol = Signatures(spec, profile), backend, Contexts(spec), self._admission, Limits.of(spec)
+        api = build_app(spec, self._run, self._ready, self._admission)
+        self._listener = Listener(Front(api, ProtocolApp(*protocol)), GrpcDoor(*protocol), spec)
+        await self._listener.start()
 
-    def __serve_build_asgi_app__(self) -> ASGIApp:
-        return build_app(self._spec, self._run, self._ready)
+    async def reconfigure(self, user_config: dict[str, Any]) -> None:
+        """Called by Ray Serve before it counts the replica as running, and when the limits of requests change."""
+        self._admission.change(AdmissionLimits(**user_config))
+
+    def record_autoscaling_stats(self) -> dict[str, float]:
+        """Called by Ray Serve, for `serve_app.http.scaling`."""
+        return {REQUESTS: float(self._admission.requests)}
+
+    async def check_health(self) -> None:
+        """Called by Ray Serve. RuntimeError where nothing listens."""
+        self._listener.check()
+
+    async def __del__(self) -> None:
+        await self._listener.drain()
 
     async def _run(
         self, pipeline: Pipeline, inputs: dict[str, Any], context: RequestContext, timings: Timings

@@ -176,7 +176,6 @@ service:
   port: 8000
   upload_limit: 10MiB
   request_limit: 32MiB
-  proxy_timeout: 40s                 # longer than any sla
   retry_after: 1s
 
 ray:                                 # for `tandem up`, which starts a head node on this machine

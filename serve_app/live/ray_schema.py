@@ -120,10 +120,6 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
 
 def _place(path: tuple[int | str, ...], config: Mapping[str, Any], spec: Spec) -> Place:
     """Where the spec has what is at `path` in the configuration."""
-    if path[:1] == ("http_options",):
-        return ("service",)
-    if path[:1] == ("grpc_options",):
-        return ("service", "grpc")
     if len(path) > 3 and path[0] == "applications" and path[2] == "deployments":
         name = config["applications"][path[1]]["deployments"][path[3]]["name"]
         if name == TRITON:

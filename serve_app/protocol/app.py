@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
+import logging
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from starlette.types import Receive, Scope, Send
 
+from serve_app.admission import Admission
 from serve_app.context import RequestContext
+from serve_app.identity import HEADERS, ID, Contexts, repeated
+from serve_app.interruption import Interruptible, WhileConnected
 from serve_app.problem import Problem
 from serve_app.protocol import compression
 from serve_app.protocol.backend import Backend
 from serve_app.protocol.http_body import read_body
 from serve_app.protocol.http_request import index_is_of_ready_models, read_request
 from serve_app.protocol.http_response import encode, write_answer
-from serve_app.protocol.identity import HEADERS, ID, ContextFor
-from serve_app.protocol.interruption import Interruptible
 from serve_app.protocol.json_messages import as_json
 from serve_app.protocol.limits import Limits
 from serve_app.protocol.questions import Questions
-from serve_app.protocol.refusals import INVALID, Code, Refusal, invalid, of_problem
+from serve_app.protocol.refusals import INVALID, Code, Refusal, deadline_passed, failed, invalid, of_problem
 from serve_app.protocol.signatures import Signatures
 
+logger = logging.getLogger("ray.serve")
 _HEADER_LENGTH = "inference-header-content-length"
 _READ = frozenset(
     name.encode()
@@ -35,8 +37,6 @@ _JSON, _BYTES, _NO_TEXT = b"application/json", b"application/octet-stream", b"te
 _MANAGEMENT = ("repository", "systemsharedmemory", "cudasharedmemory", "trace", "logging")
 _OF_THE_SERVER: tuple[list[str], ...] = ([], ["health", "live"], ["health", "ready"], ["models", "stats"])
 _OF_A_MODEL = ("", "ready", "config", "stats")
-# A client that hangs up need not be noticed sooner, and most answers are there before.
-_WATCH_AFTER_S = 0.02
 
 
 class _GoneError(Exception):
@@ -44,30 +44,28 @@ class _GoneError(Exception):
 
 
 class ProtocolApp:
-    """`context_for` makes a request's context of its headers; it may raise Refusal or Problem."""
+    """Takes a request's id and arrival of the scope's state, where whatever calls it has put them there."""
 
     def __init__(
-        self,
-        signatures: Signatures,
-        backend: Backend,
-        context_for: ContextFor,
-        limits: Limits = Limits(),  # noqa: B008  # never changes
+        self, signatures: Signatures, backend: Backend, contexts: Contexts, admission: Admission, limits: Limits
     ):
         self._signatures = signatures
         self._backend = backend
-        self._context_for = context_for
+        self._contexts = contexts
+        self._admission = admission
         self._limits = limits
         self._questions = Questions(signatures, backend)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             raise ValueError(f"{scope['type']} is not served here")
-        named = (scope.get("state") or {}).get("request_id")
+        state = scope.get("state") or {}
+        named = state.get("request_id")
         reply = _Reply(scope["method"], send, named)
         try:
             headers = _headers(scope, named)
             reply.accepts = headers.get("accept-encoding", "")
-            context = self._context_for(headers)
+            context = self._contexts(headers, arrived=state.get("arrived"))
             reply.request_id = context.request_id
             await self._answer(scope, headers, receive, context, reply)
         except Refusal as refusal:
@@ -76,6 +74,9 @@ class ProtocolApp:
             await reply.refuse(of_problem(problem))
         except _GoneError:
             return
+        except Exception:
+            logger.exception("request %s failed", reply.request_id)
+            await reply.refuse(failed(reply.request_id))
 
     async def _answer(
         self, scope: Scope, headers: Mapping[str, str], receive: Receive, context: RequestContext, reply: _Reply
@@ -140,13 +141,16 @@ class ProtocolApp:
                 INVALID, "the content type is not application/json in UTF-8, or application/octet-stream", status=415
             )
         header_length = _length_of_header(headers)
-        body = await read_body(headers, receive, context, self._limits, _GoneError())
-        if "content-encoding" in headers:
-            body = await compression.unpacked(body, headers["content-encoding"], self._limits.body)
-        request, wanted = read_request(body, header_length, signature, version, context, self._limits)
-        del body
-        with Interruptible() as work, _Watch(receive, work):
-            answer = await self._backend.infer(request, context.remaining(), repeatable=not signature.sequence)
+        with self._admission.admitted():
+            body = await read_body(headers, receive, context, self._limits, _GoneError())
+            if "content-encoding" in headers:
+                body = await compression.unpacked(body, headers["content-encoding"], self._limits.body)
+            request, wanted = read_request(body, header_length, signature, version, context, self._limits)
+            del body
+            with Interruptible() as work, WhileConnected(receive, work, _GoneError()):
+                work.interrupt_after(context.remaining(), deadline_passed())
+                async with self._admission.working(context.priority):
+                    answer = await self._backend.infer(request, context.remaining(), repeatable=not signature.sequence)
         parts, length = write_answer(answer, wanted)
         more_headers = [] if length is None else [(_HEADER_LENGTH.encode(), str(length).encode())]
         await reply.send(200, parts, _JSON if length is None else _BYTES, more_headers)
@@ -158,7 +162,7 @@ class _Reply:
     def __init__(self, method: str, send: Send, request_id: str | None):
         self._is_head = method == "HEAD"
         self._send = send
-        self.request_id = request_id
+        self.request_id = request_id or str(uuid.uuid4())
         self.accepts = ""
 
     async def json(self, value: Any) -> None:
@@ -169,7 +173,7 @@ class _Reply:
 
     async def refuse(self, refusal: Refusal) -> None:
         more = list(refusal.headers)
-        if refusal.code is Code.UNAVAILABLE:
+        if refusal.code is Code.UNAVAILABLE and not any(name == b"retry-after" for name, _ in more):
             more.append((b"retry-after", b"1"))
         await self.send(refusal.status, [encode({"error": refusal.message}).encode()], _JSON, more)
 
@@ -184,35 +188,10 @@ class _Reply:
             size = len(parts[0])
             headers += [(b"content-encoding", encoding.encode()), (b"vary", b"accept-encoding")]
         headers.append((b"content-length", str(size).encode()))
-        headers.append((ID.encode(), (self.request_id or str(uuid.uuid4())).encode()))
+        headers.append((ID.encode(), self.request_id.encode()))
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
         body = b"" if self._is_head else parts[0] if len(parts) == 1 else b"".join(parts)
         await self._send({"type": "http.response.body", "body": body})
-
-
-class _Watch:
-    """Interrupts the work where the client hangs up meanwhile."""
-
-    def __init__(self, receive: Receive, work: Interruptible):
-        self._receive = receive
-        self._work = work
-        self._watching: asyncio.Task[None] | None = None
-
-    def __enter__(self) -> None:
-        self._due = asyncio.get_running_loop().call_later(_WATCH_AFTER_S, self._begin)
-
-    def __exit__(self, *_: object) -> None:
-        self._due.cancel()
-        if self._watching is not None:
-            self._watching.cancel()
-
-    def _begin(self) -> None:
-        self._watching = asyncio.get_running_loop().create_task(self._watch())
-
-    async def _watch(self) -> None:
-        while (await self._receive())["type"] != "http.disconnect":
-            pass
-        self._work.interrupt(_GoneError())
 
 
 def _headers(scope: Scope, request_id: str | None) -> dict[str, str]:
@@ -222,7 +201,7 @@ def _headers(scope: Scope, request_id: str | None) -> dict[str, str]:
         if key in _READ:
             name = key.decode()
             if name in headers:
-                raise invalid(f"the header {name} comes twice")
+                raise repeated(name)
             headers[name] = value.decode("latin-1")
     if request_id is not None:
         headers[ID] = request_id

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+import logging
 import time
+import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import grpc
 from google.protobuf.message import DecodeError
 from tritonclient.grpc import service_pb2 as pb
 
+from serve_app.admission import Admission
 from serve_app.context import RequestContext
+from serve_app.identity import HEADERS, ID, Contexts, repeated
+from serve_app.interruption import Interruptible
 from serve_app.problem import Problem
 from serve_app.protocol.backend import Backend
 from serve_app.protocol.grpc_request import parsed, rewritten
 from serve_app.protocol.grpc_stream import Stream
-from serve_app.protocol.identity import HEADERS, ID, ContextFor
 from serve_app.protocol.limits import Limits
 from serve_app.protocol.questions import Questions
-from serve_app.protocol.refusals import Code, Refusal, invalid, of_problem
+from serve_app.protocol.refusals import Code, Refusal, deadline_passed, failed, invalid, of_problem
 from serve_app.protocol.signatures import Signatures
 
 Call: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 _Answer = Callable[[Any, float], Awaitable[Any]]
+_Written = TypeVar("_Written")
+
+logger = logging.getLogger("ray.serve")
 
 SERVICE = pb.DESCRIPTOR.services_by_name["GRPCInferenceService"]
 # What a Triton says whose management is restricted; over HTTP it is 403 there.
@@ -37,15 +44,12 @@ class GrpcDoor:
     """Requests come and answers go as bytes, so that what a message holds is counted before it is taken apart."""
 
     def __init__(
-        self,
-        signatures: Signatures,
-        backend: Backend,
-        context_for: ContextFor,
-        limits: Limits = Limits(),  # noqa: B008  # never changes
+        self, signatures: Signatures, backend: Backend, contexts: Contexts, admission: Admission, limits: Limits
     ):
         self._signatures = signatures
         self._backend = backend
-        self._context_for = context_for
+        self._contexts = contexts
+        self._admission = admission
         self._limits = limits
         questions = Questions(signatures, backend)
         self._questions: Mapping[str, tuple[Any, _Answer]] = {
@@ -86,52 +90,57 @@ class GrpcDoor:
         return grpc.method_handlers_generic_handler(SERVICE.full_name, methods)
 
     async def infer(self, data: bytes, call: Call) -> bytes:
-        try:
-            context = self._context(call)
+        async def infer(context: RequestContext) -> bytes:
             given = parsed(data, self._limits)
             signature = self._signatures.for_one_answer(given.model_name, "ModelInfer RPC")
-            request = rewritten(given, signature, context, self._limits)
-            answer = await self._backend.infer(request, context.remaining(), repeatable=not signature.sequence)
-        except Refusal as refusal:
-            await _abort(call, refusal)
-        except Problem as problem:
-            await _abort(call, of_problem(problem))
-        written: bytes = answer.SerializeToString()
-        return written
+            with self._admission.admitted(), Interruptible() as work:
+                request = rewritten(given, signature, context, self._limits)
+                work.interrupt_after(context.remaining(), deadline_passed())
+                async with self._admission.working(context.priority):
+                    answer = await self._backend.infer(request, context.remaining(), repeatable=not signature.sequence)
+            written: bytes = answer.SerializeToString()
+            return written
+
+        return await self._answered(call, infer)
 
     async def stream(self, requests: AsyncIterator[bytes], call: Call) -> None:
-        try:
-            headers = _headers(call)
-            self._context(call)
-        except Refusal as refusal:
-            await _abort(call, refusal)
-        except Problem as problem:
-            await _abort(call, of_problem(problem))
+        async def stream(context: RequestContext) -> None:
+            headers = {**_headers(call), ID: context.request_id}
 
-        def context_for() -> RequestContext:
-            # Each request of the stream has the whole of the time that the service allows.
-            return _not_after(self._context_for(headers), call.time_remaining())
+            def context_for() -> RequestContext:
+                # Each request of the stream has the whole of the time that the service allows.
+                return _not_after(self._contexts(headers), call.time_remaining())
 
-        await Stream(self._signatures, self._backend, context_for, self._limits, call).run(requests)
+            of_stream = Stream(self._signatures, self._backend, context_for, self._admission, self._limits, call)
+            await of_stream.run(requests)
+
+        await self._answered(call, stream)
 
     def _asked(self, kind: Any, answer: _Answer) -> Callable[[bytes, Call], Awaitable[bytes]]:
         async def asked(data: bytes, call: Call) -> bytes:
-            try:
-                context = self._context(call)
-                answered = await answer(_message(kind, data), context.remaining())
-            except Refusal as refusal:
-                await _abort(call, refusal)
-            except Problem as problem:
-                await _abort(call, of_problem(problem))
-            written: bytes = answered.SerializeToString()
-            return written
+            async def ask(context: RequestContext) -> bytes:
+                written: bytes = (await answer(_message(kind, data), context.remaining())).SerializeToString()
+                return written
+
+            return await self._answered(call, ask)
 
         return asked
 
-    def _context(self, call: Call) -> RequestContext:
-        context = _not_after(self._context_for(_headers(call)), call.time_remaining())
-        call.set_trailing_metadata(((ID, context.request_id),))
-        return context
+    async def _answered(self, call: Call, answer: Callable[[RequestContext], Awaitable[_Written]]) -> _Written:
+        """What `answer` makes of the call, which ends with a code where that raises."""
+        request_id = str(uuid.uuid4())
+        try:
+            context = _not_after(self._contexts({ID: request_id, **_headers(call)}), call.time_remaining())
+            request_id = context.request_id
+            call.set_trailing_metadata(((ID, request_id),))
+            return await answer(context)
+        except Refusal as refusal:
+            await _abort(call, refusal)
+        except Problem as problem:
+            await _abort(call, of_problem(problem))
+        except Exception:
+            logger.exception("request %s failed", request_id)
+            await _abort(call, failed(request_id))
 
 
 def _not_after(context: RequestContext, left: float | None) -> RequestContext:
@@ -146,7 +155,7 @@ def _headers(call: Call) -> dict[str, str]:
     for key, value in call.invocation_metadata() or ():
         if key in HEADERS:
             if key in headers:
-                raise invalid(f"the metadata {key} comes twice")
+                raise repeated(key)
             headers[key] = str(value)
     return headers
 
@@ -185,10 +194,12 @@ def _model_ready(questions: Questions) -> _Answer:
     return ready
 
 
-def make_server(door: GrpcDoor, address: str, limits: Limits = Limits()) -> grpc.aio.Server:  # noqa: B008
+def make_server(
+    door: GrpcDoor, address: str, limits: Limits, credentials: grpc.ServerCredentials | None = None
+) -> grpc.aio.Server:
     """A server for the door on `address` (host:port), not started; several processes may listen on one address.
 
-    RuntimeError where the address cannot be bound.
+    With `credentials` it speaks TLS. RuntimeError where the address cannot be bound.
     """
     server = grpc.aio.server(
         options=[
@@ -203,5 +214,8 @@ def make_server(door: GrpcDoor, address: str, limits: Limits = Limits()) -> grpc
         ]
     )
     server.add_generic_rpc_handlers((door.handlers(),))
-    server.add_insecure_port(address)
+    if credentials is None:
+        server.add_insecure_port(address)
+    else:
+        server.add_secure_port(address, credentials)
     return server

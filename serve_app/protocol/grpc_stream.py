@@ -14,14 +14,15 @@ from typing import Any
 import grpc
 from tritonclient.grpc import service_pb2 as pb
 
+from serve_app.admission import Admission
 from serve_app.context import RequestContext
+from serve_app.interruption import Interruptible
 from serve_app.problem import Problem
 from serve_app.protocol.backend import Backend
 from serve_app.protocol.grpc_request import parsed, rewritten
-from serve_app.protocol.interruption import Interruptible
 from serve_app.protocol.limits import Limits
 from serve_app.protocol.parameters import EMPTY_FINAL
-from serve_app.protocol.refusals import Refusal, cleaned, of_problem
+from serve_app.protocol.refusals import Refusal, cleaned, deadline_passed, of_problem
 from serve_app.protocol.signatures import Signature, Signatures
 
 _FINAL = "triton_final_response"
@@ -35,12 +36,14 @@ class Stream:
         signatures: Signatures,
         backend: Backend,
         context_for: Callable[[], RequestContext],
+        admission: Admission,
         limits: Limits,
         call: grpc.aio.ServicerContext,
     ):
         self._signatures = signatures
         self._backend = backend
         self._context_for = context_for
+        self._admission = admission
         self._limits = limits
         self._call = call
         self._writing = asyncio.Lock()
@@ -101,7 +104,10 @@ class Stream:
         try:
             if signature.sequence:
                 await place.before.wait()
-            answer = await self._backend.infer(request, context.remaining(), repeatable=not signature.sequence)
+            with self._admission.admitted(), Interruptible() as work:
+                work.interrupt_after(context.remaining(), deadline_passed())
+                async with self._admission.working(context.priority):
+                    answer = await self._backend.infer(request, context.remaining(), repeatable=not signature.sequence)
             message = pb.ModelStreamInferResponse(infer_response=answer)
             message.infer_response.parameters[_FINAL].bool_param = True
         except Refusal as refusal:
@@ -120,10 +126,13 @@ class Stream:
         if wants_end:
             request.parameters[EMPTY_FINAL].bool_param = True
         try:
-            async for message in self._backend.stream(request, context.remaining()):
-                if message.error_message:
-                    message.error_message = cleaned(message.error_message)
-                await self._write(message)
+            with self._admission.admitted(), Interruptible() as work:
+                work.interrupt_after(context.remaining(), deadline_passed())
+                async with self._admission.working(context.priority):
+                    async for message in self._backend.stream(request, context.remaining()):
+                        if message.error_message:
+                            message.error_message = cleaned(message.error_message)
+                        await self._write(message)
         except Refusal as refusal:
             await self._write(_error(refusal, request.id))
         except Problem as problem:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 
 from starlette.types import Receive
 
 from serve_app.context import RequestContext
-from serve_app.protocol.interruption import Interruptible
+from serve_app.interruption import Interruptible
 from serve_app.protocol.limits import Limits
 from serve_app.protocol.refusals import deadline_passed, too_large
 
@@ -23,21 +22,18 @@ async def read_body(
     parts: list[bytes] = []
     size = 0
     with Interruptible() as reading:
-        late = asyncio.get_running_loop().call_later(context.remaining(), reading.interrupt, deadline_passed())
-        try:
-            while True:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise gone
-                part = message.get("body", b"")
-                size += len(part)
-                if size > limits.body:
-                    raise _too_large(limits)
-                parts.append(part)
-                if not message.get("more_body", False):
-                    return parts[0] if len(parts) == 1 else b"".join(parts)
-        finally:
-            late.cancel()
+        reading.interrupt_after(context.remaining(), deadline_passed())
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise gone
+            part = message.get("body", b"")
+            size += len(part)
+            if size > limits.body:
+                raise _too_large(limits)
+            parts.append(part)
+            if not message.get("more_body", False):
+                return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _too_large(limits: Limits) -> Exception:

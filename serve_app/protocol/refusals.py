@@ -1,11 +1,13 @@
 """Why a request is not answered: Triton's own codes and messages, and what becomes of them over HTTP.
 
-Source of the HTTP statuses: Triton's own server, measured at 2.51. Two are Tandem's: 504 where the deadline passed,
-which Triton leaves to its clients, and 413.
+Source of the HTTP statuses: Triton's own server, measured at 2.51. Three are Tandem's: 504 where the deadline passed,
+which Triton leaves to its clients, 413, and 429 where the ingress is full. Over gRPC that is UNAVAILABLE, as Triton has
+it for a full queue.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 
@@ -87,9 +89,17 @@ def not_available() -> Refusal:
     return Refusal(Code.UNAVAILABLE, "the inference server is not available just now; retry in a few seconds")
 
 
+def failed(request_id: str) -> Refusal:
+    return Refusal(Code.INTERNAL, f"the service failed; its log has the cause under request {request_id}")
+
+
 def of_problem(problem: Problem) -> Refusal:
     """What the rest of the ingress calls a problem, in the protocol's terms."""
-    return Refusal(_OF_PROBLEMS.get(problem.status, Code.INTERNAL), problem.detail, status=problem.status)
+    headers = []
+    if problem.retry_after is not None:
+        headers.append((b"retry-after", str(math.ceil(problem.retry_after)).encode()))
+    code = _OF_PROBLEMS.get(problem.status, Code.INTERNAL)
+    return Refusal(code, problem.detail, status=problem.status, headers=headers)
 
 
 def of_triton(error: grpc.RpcError) -> Refusal:

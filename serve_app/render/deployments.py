@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 
+from serve_app.admission import AdmissionLimits
 from serve_app.spec import Spec
 from serve_app.spec.replicas import (
     Autoscaling,
@@ -20,6 +22,10 @@ from serve_app.spec.replicas import (
 )
 from serve_app.triton.server import GUARD_GRACE
 
+# What makes the ingress's replicas as many as their requests need.
+BY_REQUESTS = Policy(code="serve_app.http.scaling:by_requests")
+# Seconds after the last answer, for connections to close.
+DRAIN_GRACE = 2.0
 # What an accelerator's type is among a node's resources, as `resources_from_ray_options` of ray._common.utils has it.
 _ACCELERATOR = ("accelerator_type:", 0.001)
 
@@ -37,6 +43,7 @@ def triton_deployment(name: str, spec: Spec) -> dict[str, Any]:
     """The deployment that owns Triton, of the primary profile."""
     triton = spec.profiles[spec.primary_profile].triton
     askers = [spec.ingress, *(stage.replicas for stage in spec.stages.values() if stage.replicas)]
+    needed = _listens_on(spec) + spec.longest_sla.total_seconds()
     return {
         "name": name,
         "num_replicas": triton.replicas,
@@ -45,37 +52,70 @@ def triton_deployment(name: str, spec: Spec) -> dict[str, Any]:
         "health_check_period_s": triton.health_check_period.total_seconds(),
         "health_check_timeout_s": triton.health_check_timeout.total_seconds(),
         # Ray ends all deployments at once; stages need Triton until the last request in work is answered.
-        "graceful_shutdown_wait_loop_s": spec.longest_sla.total_seconds(),
-        "graceful_shutdown_timeout_s": spec.longest_sla.total_seconds()
-        + triton.exit_timeout.total_seconds()
-        + GUARD_GRACE,
+        "graceful_shutdown_wait_loop_s": needed,
+        "graceful_shutdown_timeout_s": needed + triton.exit_timeout.total_seconds() + GUARD_GRACE,
         **given(max_replicas_per_node=triton.max_per_node, logging_config=logging_config(triton.logging)),
         **_rolling_update(triton.rolling_update),
         "ray_actor_options": _actor_options(triton.cpus, triton.gpus, triton.memory, triton.node),
     }
 
 
-def deployment(name: str, replicas: Replicas, spec: Spec) -> dict[str, Any]:
-    """The deployment of a stage, or of the ingress."""
+def stage_deployment(name: str, replicas: StageReplicas, spec: Spec) -> dict[str, Any]:
+    """The deployment of a stage."""
     backpressure = replicas.backpressure
     retry_after = spec.service.retry_after if backpressure.retry_after is None else backpressure.retry_after
     timeout = spec.longest_sla if replicas.shutdown_timeout is None else replicas.shutdown_timeout
     return {
         "name": name,
-        **given(num_replicas=_num_replicas(replicas)),
+        **given(num_replicas=_num_replicas(replicas, replicas.autoscaling)),
         "max_ongoing_requests": replicas.max_ongoing_requests,
         "max_queued_requests": replicas.max_queued_requests,
         "backpressure_config": {"status_code": backpressure.status, "retry_after_s": retry_after.total_seconds()},
-        **given(
-            health_check_period_s=seconds(replicas.health_check_period),
-            health_check_timeout_s=seconds(replicas.health_check_timeout),
-            graceful_shutdown_wait_loop_s=seconds(replicas.drain_wait),
-        ),
+        **given(graceful_shutdown_wait_loop_s=seconds(replicas.drain_wait)),
         "graceful_shutdown_timeout_s": timeout.total_seconds(),
         **given(
             autoscaling_config=_autoscaling_config(replicas.autoscaling),
-            user_config=replicas.user_config if isinstance(replicas, StageReplicas) else None,
+            user_config=replicas.user_config,
             request_router_config=_request_router_config(replicas.router),
+        ),
+        **_processes(replicas),
+    }
+
+
+def ingress_deployment(name: str, spec: Spec) -> dict[str, Any]:
+    """The deployment of the ingress, whose requests come past Ray Serve: it counts and limits them by itself."""
+    replicas = spec.ingress
+    scaling = replicas.autoscaling
+    if scaling is not None and scaling.policy is None and spec.ray.autoscaling_policy is None:
+        scaling = scaling.model_copy(update={"policy": BY_REQUESTS})
+    timeout = seconds(replicas.shutdown_timeout)
+    return {
+        "name": name,
+        **given(num_replicas=_num_replicas(replicas, scaling)),
+        # Nothing comes that it could limit, but Ray Serve warns where it is less than autoscaling's target.
+        "max_ongoing_requests": replicas.max_ongoing_requests,
+        # Ray Serve sees no request to wait for; after this the replica drains by itself.
+        "graceful_shutdown_wait_loop_s": _listens_on(spec),
+        "graceful_shutdown_timeout_s": _listens_on(spec) + spec.longest_sla.total_seconds() + DRAIN_GRACE
+        if timeout is None
+        else timeout,
+        **given(autoscaling_config=_autoscaling_config(scaling)),
+        "user_config": asdict(AdmissionLimits.of(spec)),
+        **_processes(replicas),
+    }
+
+
+def _listens_on(spec: Spec) -> float:
+    """How long an ingress that is to end takes new requests."""
+    return seconds(spec.ingress.drain_wait) or 0.0
+
+
+def _processes(replicas: Replicas) -> dict[str, Any]:
+    """What is the same for every kind of process."""
+    return {
+        **given(
+            health_check_period_s=seconds(replicas.health_check_period),
+            health_check_timeout_s=seconds(replicas.health_check_timeout),
             gang_scheduling_config=_gang_scheduling_config(replicas.gang),
             logging_config=logging_config(replicas.logging),
             max_replicas_per_node=replicas.max_per_node,
@@ -105,8 +145,7 @@ def policy(policy: Policy | None) -> dict[str, Any] | None:
     return {"policy_function": policy.code, **given(policy_kwargs=policy.arguments or None)}
 
 
-def _num_replicas(replicas: Replicas) -> int | str | None:
-    scaling = replicas.autoscaling
+def _num_replicas(replicas: Replicas, scaling: Autoscaling | None) -> int | str | None:
     # Only with "auto" the controller takes the policy's code from the build of the application, not from a module of
     # its own, and only then the bounds are checked against the size of gangs.
     is_auto = scaling is not None and (scaling.policy is not None or replicas.gang is not None)

@@ -12,15 +12,20 @@ from typing import Any
 import yaml
 from ray.serve.schema import ServeDeploySchema
 
-from serve_app.render.deployments import deployment, given, logging_config, policy, seconds, triton_deployment
+from serve_app.render.deployments import (
+    given,
+    ingress_deployment,
+    logging_config,
+    policy,
+    stage_deployment,
+    triton_deployment,
+)
 from serve_app.spec import Spec, digest
 from serve_app.spec.ray import RuntimeEnvironment
 
 IMPORT_PATH = "serve_app.app:build"
 TRITON = "Triton"
 INGRESS = "Ingress"
-
-_PROXIES = {"every_node": "EveryNode", "head_only": "HeadOnly"}
 
 
 def serve_config(spec: Spec) -> dict[str, Any]:
@@ -37,10 +42,9 @@ def unchecked_serve_config(spec: Spec) -> dict[str, Any]:
     ray = spec.ray
     environment = ray.controller_environment
     return {
-        "proxy_location": _PROXIES[ray.proxies],
-        "http_options": _http_options(spec),
+        # The ingress listens by itself; on two cores a request through a proxy costs more than most inferences.
+        "proxy_location": "Disabled",
         **given(
-            grpc_options=_grpc_options(spec),
             controller_options={"runtime_env": {"env_vars": environment}} if environment else None,
             logging_config=logging_config(ray.logging),
             tracing_config=_tracing_config(spec),
@@ -55,7 +59,7 @@ def _application(spec: Spec) -> dict[str, Any]:
     stages = [(name, stage.replicas) for name, stage in spec.stages.items() if stage.replicas is not None]
     return {
         "name": spec.application,
-        "route_prefix": "/",
+        "route_prefix": None,
         "import_path": IMPORT_PATH,
         **given(
             runtime_env=_runtime_env(ray.runtime_environment),
@@ -66,35 +70,9 @@ def _application(spec: Spec) -> dict[str, Any]:
         "args": {"profile": spec.primary_profile, "spec": digest(spec)},
         "deployments": [
             triton_deployment(TRITON, spec),
-            *(deployment(name, replicas, spec) for name, replicas in stages),
-            deployment(INGRESS, spec.ingress, spec),
+            *(stage_deployment(name, replicas, spec) for name, replicas in stages),
+            ingress_deployment(INGRESS, spec),
         ],
-    }
-
-
-def _http_options(spec: Spec) -> dict[str, Any]:
-    http = spec.service.http
-    return {
-        "host": spec.service.host,
-        "port": spec.service.port,
-        "request_timeout_s": seconds(spec.service.proxy_timeout),
-        **given(
-            root_path=http.root_path,
-            keep_alive_timeout_s=None if http.keep_alive is None else int(http.keep_alive.total_seconds()),
-            ssl_certfile=http.tls and http.tls.certificate,
-            ssl_keyfile=http.tls and http.tls.key,
-        ),
-    }
-
-
-def _grpc_options(spec: Spec) -> dict[str, Any] | None:
-    grpc = spec.service.grpc
-    if grpc is None:
-        return None
-    return {
-        "port": grpc.port,
-        "grpc_servicer_functions": grpc.servicers,
-        **given(request_timeout_s=seconds(grpc.timeout), enable_reflection=grpc.reflection),
     }
 
 

@@ -10,7 +10,7 @@ from serve_app.spec.replicas import Replicas, StageReplicas
 from serve_app.spec.schema import Spec
 
 # What no code in a replica reads: serve_config.yaml carries it.
-_SERVICE = {"host", "port", "proxy_timeout", "retry_after", "http", "grpc"}
+_SERVICE = {"retry_after"}
 _TRITON = {
     "cpus", "memory", "replicas", "health_check_period", "health_check_timeout", "node", "rolling_update", "logging",
 }  # fmt: skip

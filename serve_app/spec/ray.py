@@ -1,21 +1,20 @@
-"""What Ray and Ray Serve are told of the service and the cluster.
+"""Where the service listens, and what Ray and Ray Serve are told of the cluster.
 
-Ray Serve reads `host`, `port`, `proxy_timeout`, `http`, `grpc`, `proxies`, `tracing` and `controller_environment` when
-it starts and never again: it answers 200 to a `serve deploy` that changes them, and changes nothing.
+The ingress listens by itself, so nothing is here of what Ray Serve 2.60 takes for its proxies, which are off.
 
-Of what Ray Serve 2.60 takes, this is not here: a password of the TLS key, which would be in a file that is committed;
-authorities for clients' certificates, since Ray asks no client for one; no proxy at all, since the API is HTTP.
+Ray Serve reads `tracing` and `controller_environment` when it starts and never again: it answers 200 to a `serve
+deploy` that changes them, and changes nothing.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
 from serve_app.spec.part import CodePath, Form, Part, Port
 from serve_app.spec.replicas import Environment, Logging, PolicyField
-from serve_app.spec.units import Duration, Percent, Seconds, Size, SomeTime
+from serve_app.spec.units import Duration, Percent, Seconds, Size
 
 AbsolutePath = Annotated[str, Form(r"/.*[^/]", "a file's whole path, as /etc/tandem/tls.key")]
 RemotePackage = Annotated[
@@ -28,7 +27,7 @@ RemotePackage = Annotated[
 
 
 class Tls(Part):
-    """Files that every node with a proxy has."""
+    """Files that every node with an ingress has. They are read when a replica of it starts."""
 
     certificate: AbsolutePath = Field(description="with the chain that leads to its root")
     key: AbsolutePath = Field(description="not encrypted; readable by Ray's user only")
@@ -43,32 +42,26 @@ class Http(Part):
     keep_alive: Seconds | None = Field(
         default=None, description="how long a connection without requests stays open, in whole seconds; 90s"
     )
-    tls: Tls | None = Field(default=None, description="HTTPS instead of HTTP")
 
 
 class Grpc(Part):
-    """Ray Serve's gRPC proxies."""
+    """The Open Inference Protocol over gRPC."""
 
     port: Port = Field(default=9000, description="of gRPC")
-    servicers: list[CodePath] = Field(min_length=1, description="module:add_…Servicer_to_server, made by protoc")
-    timeout: SomeTime | None = Field(default=None, description="none")
-    reflection: bool | None = Field(default=None, description="tell clients what services there are; true")
 
 
 class Service(Part):
     """Where clients find the service, how large their requests may be, and how soon they are answered."""
 
     sla: Duration = Field(description="within this every request is answered, where its pipeline gives no other")
-    host: str = Field(description="the address the ingress listens on; 0.0.0.0 for every interface. Read at the start")
-    port: Port = Field(description="read when Ray Serve starts")
+    host: str = Field(description="the address the ingress listens on, on every node with one; 0.0.0.0 for all of them")
+    port: Port = Field(description="of HTTP")
     upload_limit: Size = Field(description="the largest file a request may carry")
     request_limit: Size = Field(description="the largest request, all its files together")
-    proxy_timeout: Duration = Field(
-        description="Ray's proxy answers 408 then; longer than any SLA, for a stuck ingress. Read when Ray Serve starts"
-    )
     retry_after: Duration = Field(description="what a client is told to wait when the service is full")
-    http: Http = Field(default=Http(), description="read when Ray Serve starts")
-    grpc: Grpc | None = Field(default=None, description="none by default; read when Ray Serve starts")
+    http: Http = Field(default=Http(), description="what is rare about HTTP")
+    grpc: Grpc = Field(default=Grpc(), description="the port of gRPC; 9000")
+    tls: Tls | None = Field(default=None, description="HTTPS, and gRPC over TLS; in plain text by default")
 
 
 class Tracing(Part):
@@ -96,9 +89,6 @@ class Ray(Part):
     port: Port = Field(description="the head node's port, for `tandem up`")
     dashboard_port: Port = Field(description="of Ray's dashboard, for `tandem up` and `tandem drift`")
     object_store: Size = Field(description="shared memory that Ray may use to pass requests between processes")
-    proxies: Literal["every_node", "head_only"] = Field(
-        default="every_node", description="nodes with a replica, or the head alone. Read when Ray Serve starts"
-    )
     logging: Logging | None = Field(default=None, description="of all parts that have none of their own")
     tracing: Tracing | None = Field(default=None, description="off by default; read when Ray Serve starts")
     controller_environment: Environment = Field(

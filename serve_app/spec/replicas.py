@@ -111,7 +111,11 @@ class Autoscaling(Part):
         description="more than 1 adds replicas in larger, less in smaller steps than the load asks for; 1",
     )
     downscaling_factor: float | None = Field(default=None, gt=0, description="the same for removing them; 1")
-    policy: PolicyField | None = Field(default=None, description="another one restarts the whole application")
+    policy: PolicyField | None = Field(
+        default=None,
+        description="another one restarts the whole application. Ray Serve does not see the ingress's requests, so its "
+        "own is serve_app.http.scaling:by_requests",
+    )
 
 
 class Node(Part):
@@ -238,13 +242,11 @@ class Replicas(Part):
     )
     max_ongoing_requests: Positive = Field(description="requests that one replica works on at a time")
     max_queued_requests: Positive = Field(
-        description="requests that may wait for a replica, for each process that sends them; more get 429"
+        description="requests that may wait for a replica, for each process that sends them; of the ingress, in each "
+        "replica. More get 429"
     )
     backpressure: Annotated[Backpressure, Shorthand("status")] = Field(
         default=Backpressure(), description="what a client is answered when too many wait (Ray: backpressure_config)"
-    )
-    router: Annotated[Router, Shorthand("code")] | None = Field(
-        default=None, description="what chooses the replica for a request; Ray's own (Ray: request_router_config)"
     )
     health_check_period: SomeTime | None = Field(
         default=None, description="how often Ray asks each whether it lives; 10s"
@@ -253,7 +255,9 @@ class Replicas(Part):
         default=None, description="after three checks longer than this, the replica is replaced; 30s"
     )
     drain_wait: Duration | None = Field(
-        default=None, description="how long a replica that is to end waits before it looks whether it is idle; 2s"
+        default=None,
+        description="how long a replica that is to end waits before it looks whether it is idle; 2s. The ingress takes "
+        "new requests until then; 0s",
     )
     shutdown_timeout: Duration | None = Field(
         default=None,
@@ -283,6 +287,9 @@ class Replicas(Part):
 class StageReplicas(Replicas):
     """The processes of a stage."""
 
+    router: Annotated[Router, Shorthand("code")] | None = Field(
+        default=None, description="what chooses the replica for a request; Ray's own (Ray: request_router_config)"
+    )
     user_config: dict[str, Any] | None = Field(
         default=None,
         description="given to the stage's `async def reconfigure(self, user_config)`, at the start and whenever it "

@@ -96,7 +96,7 @@ class Spec(Part):
     def url(self) -> str:
         """Where the ingress is reached from this machine."""
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.service.host, self.service.host)
-        scheme = "https" if self.service.http.tls else "http"
+        scheme = "https" if self.service.tls else "http"
         return f"{scheme}://{f'[{host}]' if ':' in host else host}:{self.service.port}"
 
     @property

@@ -79,11 +79,8 @@ KEYS = {
     "additional_log_standard_attrs": "attributes",
     "tracing_config": "tracing",
     "exporter_import_path": "exporter",
-    "proxy_location": "proxies",
     "http_options": "http",
     "grpc_options": "grpc",
-    "grpc_servicer_functions": "servicers",
-    "enable_reflection": "reflection",
     "keep_alive_timeout_s": "keep_alive",
     "ssl_certfile": "certificate",
     "ssl_keyfile": "key",
@@ -121,7 +118,7 @@ OTHERWISE = {
     "max_surge_percent": ("rolling_update", "{surge: 20%}"),
     "placement_group_bundles": ("placement", "{beside: [{cpus: 1}]}, without the replica's own"),
     "sampling_ratio": ("sampling", "a percentage, as 1%"),
-    "request_timeout_s": ("proxy_timeout", "a duration with its unit, as 12s"),
+    "request_timeout_s": ("sla", "a duration with its unit, as 8s"),
 }
 _UNIT = re.compile(r"_(s|sec|seconds|ms|milliseconds|us|microseconds|bytes|byte_size|kb|mb|gb|mib|gib)$")
 _PREFIXES = ("kind_", "type_", "format_", "model_", "priority_", "control_sequence_", "batch_", "data_type_")

@@ -45,9 +45,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 # changed any. A field of serve_config.yaml → the first version that knows it. Older ones drop most of them in silence.
 RAY_FIELDS = {
     "logging_config.additional_log_standard_attrs": "2.44.0",
-    "grpc_options.request_timeout_s": "2.45.0",
     "request_router_config": "2.48.0",
-    "http_options.ssl_certfile": "2.50.0",
     "autoscaling_config.downscale_to_zero_delay_s": "2.50.0",
     "autoscaling_config.aggregation_function": "2.51.0",
     "autoscaling_config.policy": "2.51.0",
@@ -65,7 +63,6 @@ RAY_FIELDS = {
     "rolling_update_percentage": "2.56.0",
     "backpressure_config": "2.58.0",
     "tracing_config": "2.59.0",
-    "grpc_options.enable_reflection": "2.60.0",
     "max_surge_percent": "2.60.0",
     "runtime_env.working_dir: local://": "2.60.0",
 }

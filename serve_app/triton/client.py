@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from functools import cached_property
+from contextlib import AbstractContextManager, ExitStack
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -75,20 +76,17 @@ class Connection:
 class TritonModel:
     """A model of the spec, served by Triton. See `serve_app.model.Model` for the contract with stage code."""
 
-    def __init__(self, spec: Spec, name: str, profile: ProfileName, connection: Connection, folder: Path):
+    def __init__(
+        self, spec: Spec, name: str, profile: ProfileName, connection: Connection, wake_ups: WakeUpsOf, folder: Path
+    ):
         self.name = name
         self._entry = spec.served(name)
         self._max_batch = (
             self._entry.max_batch if isinstance(self._entry, Ensemble) else Resolved(spec, name, profile).max_batch
         )
         self._connection = connection
+        self._wake_ups = wake_ups
         self._folder = folder
-        # A request to an ensemble waits in the queues of its steps.
-        self._wakes = {
-            model: spec.models[model] for model in reached(spec, name) if Resolved(spec, model, profile).by_tiers
-        }
-        self._wake_up_level = spec.wake_up_level
-        self._wake_ups = WakeUps(self._send_wake_up)
 
     @cached_property
     def labels(self) -> Sequence[str]:
@@ -137,7 +135,7 @@ class TritonModel:
             try:
                 client = await self._connected(client, context)
                 left = context.remaining()
-                with self._wake_ups.outstanding():
+                with self._wake_ups.outstanding(self.name):
                     result = await client.infer(
                         self.name,
                         request,
@@ -170,20 +168,46 @@ class TritonModel:
             arrays.append(array)
         return arrays
 
-    async def _send_wake_up(self) -> None:
-        client = self._connection.in_use
-        if client is not None:
-            await together(*(self._wake(client, name, entry) for name, entry in self._wakes.items()))
 
-    async def _wake(self, client: InferenceServerClient, name: str, entry: ModelEntry) -> None:
+class WakeUpsOf:
+    """The wake-up requests of one process: those of a model are shared by all that call it over this connection."""
+
+    def __init__(self, connection: Connection, spec: Spec, profile: ProfileName):
+        self._connection = connection
+        self._level = spec.wake_up_level
+        known = {
+            name: WakeUps(partial(self._wake, name, model))
+            for name, model in spec.models.items()
+            if Resolved(spec, name, profile).by_tiers
+        }
+        # A request to an ensemble waits in the queues of its steps.
+        self._of = {
+            name: [known[model] for model in dict.fromkeys(reached(spec, name)) if model in known]
+            for name in (*spec.models, *spec.ensembles)
+        }
+
+    def outstanding(self, name: str) -> AbstractContextManager[Any]:
+        """Around each request to the model or ensemble."""
+        wake_ups = self._of[name]
+        if len(wake_ups) == 1:
+            return wake_ups[0].outstanding()
+        stack = ExitStack()
+        for each in wake_ups:
+            stack.enter_context(each.outstanding())
+        return stack
+
+    async def _wake(self, name: str, model: ModelEntry) -> None:
+        client = self._connection.in_use
+        if client is None:
+            return
         # Never executed, so the smallest tensors that Triton accepts will do.
         smallest = [
             np.zeros((1, *(1 if dim == -1 else dim for dim in given.tensor.dims)), given.tensor.numpy)
-            for given in entry.inputs.values()
+            for given in model.inputs.values()
         ]
-        request = _request(entry, smallest, batched=entry.max_batch > 0)
+        request = _request(model, smallest, batched=model.max_batch > 0)
         try:
-            await client.infer(name, request, priority=self._wake_up_level, timeout=1, client_timeout=1.0)
+            await client.infer(name, request, priority=self._level, timeout=1, client_timeout=1.0)
         except InferenceServerException:
             return  # being refused is what it is for
 
@@ -203,6 +227,8 @@ def models_for(
     names: Sequence[str],
     connection: Connection,
     repository: Path,
+    wake_ups: WakeUpsOf | None = None,
 ) -> dict[str, TritonModel]:
-    """The callables for the models that a stage names."""
-    return {name: TritonModel(spec, name, profile, connection, repository / name) for name in names}
+    """The callables for the models that a stage names. `wake_ups` are those of others who share the connection."""
+    wake_ups = wake_ups or WakeUpsOf(connection, spec, profile)
+    return {name: TritonModel(spec, name, profile, connection, wake_ups, repository / name) for name in names}

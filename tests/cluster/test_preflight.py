@@ -25,7 +25,8 @@ SPEC_FILE = Path(__file__).parents[2] / "cluster" / "spec.yaml"
 def spec(unused_port: int) -> Spec:
     """The project's own, on ports that nobody uses."""
     data: dict[str, Any] = yaml.safe_load(SPEC_FILE.read_text())
-    data["service"]["port"] = data["ray"]["port"] = data["ray"]["dashboard_port"] = unused_port
+    data["service"]["port"] = data["service"]["grpc"]["port"] = unused_port
+    data["ray"]["port"] = data["ray"]["dashboard_port"] = unused_port
     return Spec.model_validate(data)
 
 
@@ -82,6 +83,7 @@ def test_all_taken_ports_are_named_with_the_key_that_sets_them(spec: Spec, unuse
         said = complaints(spec)
     assert [line.rpartition("change ")[2] for line in said] == [
         "service.port in the spec.",
+        "service.grpc.port in the spec.",
         "ray.port in the spec.",
         "ray.dashboard_port in the spec.",
     ]

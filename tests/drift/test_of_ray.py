@@ -22,14 +22,13 @@ def running(config: dict[str, Any]) -> dict[str, Any]:
         each["name"]: {
             "status": "HEALTHY",
             "message": "",
-            "target_num_replicas": each.get("num_replicas", 1),
-            "replicas": [{"state": "RUNNING"}] * each.get("num_replicas", 1),
+            "target_num_replicas": 1,
+            "replicas": [{"state": "RUNNING"}],
         }
         for each in application["deployments"]
     }
     return {
         "proxy_location": config["proxy_location"],
-        "http_options": {**config["http_options"], "root_path": "", "keep_alive_timeout_s": 90},
         "applications": {
             application["name"]: {
                 "status": "RUNNING",
@@ -71,12 +70,12 @@ def another(details: dict[str, Any], application: dict[str, Any]) -> None:
         ),
         (lambda d, a: a.update(status="DEPLOYING"), ("small", "status", "deploying", "running", None)),
         (
-            lambda d, a: d["http_options"].update(keep_alive_timeout_s=5),
-            ("Ray Serve", "http_options.keep_alive_timeout_s", "5", "90", "needs a new start of Serve"),
+            lambda d, a: d.update(proxy_location="EveryNode"),
+            ("Ray Serve", "proxy_location", "EveryNode", "Disabled", "needs a new start of Serve"),
         ),
         (
-            lambda d, a: deployed(a).update(max_ongoing_requests=7),
-            ("Ingress", "max_ongoing_requests", "7", "8", "in place"),
+            lambda d, a: deployed(a)["user_config"].update(max_ongoing_requests=7),
+            ("Ingress", "user_config.max_ongoing_requests", "7", "8", "in place"),
         ),
         (
             lambda d, a: deployed(a).update(max_replicas_per_node=1),

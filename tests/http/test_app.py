@@ -2,77 +2,31 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
-from pathlib import Path
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
 import pytest
 
-from serve_app.context import RequestContext, Timings
+from serve_app.admission import Admission, AdmissionLimits
 from serve_app.http.app import build_app
-from serve_app.kyc.answers import FaceComparison
+from serve_app.http.front import Front
 from serve_app.problem import Problem
-from serve_app.spec import load_spec
-from serve_app.spec.pipeline import Pipeline
+from tests.http.conftest import BOTH, PICTURE, SPEC, Service, failing, problem_code
 
-SPEC = load_spec(Path(__file__).parents[2] / "cluster" / "spec.yaml")
-ANSWER = FaceComparison(similarity=0.5, threshold=0.3, match=True)
-PICTURE = b"picture"
 PART = b'--b\r\nContent-Disposition: form-data; name="a"\r\n\r\nx\r\n--b--\r\n'
-BOTH = {"a": PICTURE, "b": PICTURE}
-
-
-class Service:
-    """Stands for everything behind the ingress: it notes what it was asked and answers as it is told."""
-
-    def __init__(self) -> None:
-        self.inputs: dict[str, Any] = {}
-        self.context: RequestContext | None = None
-        self.answer: Callable[[], Any] = lambda: ANSWER
-        self.cancelled = asyncio.Event()
-
-    async def run(self, pipeline: Pipeline, inputs: dict[str, Any], context: RequestContext, timings: Timings) -> Any:
-        self.inputs, self.context = inputs, context
-        with timings.measure("faces"):
-            try:
-                result = self.answer()
-                return await result if asyncio.iscoroutine(result) else result
-            except asyncio.CancelledError:
-                self.cancelled.set()
-                raise
-
-    async def ready(self) -> None:
-        self.answer()
-
-
-@pytest.fixture
-def service() -> Service:
-    return Service()
 
 
 @pytest.fixture
 async def client(service: Service) -> AsyncIterator[httpx.AsyncClient]:
-    transport = httpx.ASGITransport(build_app(SPEC, service.run, service.ready), raise_app_exceptions=False)
+    api = build_app(SPEC, service.run, service.ready, Admission(AdmissionLimits.of(SPEC)))
+    transport = httpx.ASGITransport(Front(api, no_protocol), raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
         yield client
 
 
-def failing(problem: Exception) -> Callable[[], Any]:
-    def fail() -> Any:
-        raise problem
-
-    return fail
-
-
-def problem_code(response: httpx.Response, status: int) -> str:
-    assert response.status_code == status, response.text
-    assert response.headers["content-type"] == "application/problem+json"
-    body = response.json()
-    assert body["status"] == status
-    assert body["request_id"]
-    assert body["detail"]
-    return str(body["code"])
+async def no_protocol(*_: Any) -> None:
+    raise AssertionError("nothing asks for /v2 here")
 
 
 async def test_multipart_files_reach_the_pipeline_and_its_answer_comes_back(
@@ -187,7 +141,6 @@ async def test_too_few_frames_are_a_malformed_request(client: httpx.AsyncClient)
 async def test_the_clients_request_id_is_kept(client: httpx.AsyncClient, service: Service) -> None:
     response = await client.post("/v1/faces/compare", files=BOTH, headers={"x-request-id": "order-7"})
     assert response.json()["request_id"] == "order-7"
-    assert service.context is not None
     assert service.context.request_id == "order-7"
 
 
@@ -202,7 +155,6 @@ async def test_the_tier_sets_the_priority(
     client: httpx.AsyncClient, service: Service, tier: str | None, priority: int
 ) -> None:
     await client.post("/v1/faces/compare", files=BOTH, headers={"x-tier": tier} if tier else {})
-    assert service.context is not None
     assert service.context.priority == priority
 
 
@@ -214,7 +166,6 @@ async def test_the_deadline_is_the_sla_or_what_the_client_allows_whichever_is_fi
 ) -> None:
     start = time.time()
     await client.post("/v1/faces/compare", files=BOTH, headers={"x-request-timeout-seconds": sent} if sent else {})
-    assert service.context is not None
     assert least < service.context.deadline - start
     assert service.context.deadline - time.time() < most
 
@@ -235,6 +186,14 @@ async def test_a_header_that_means_nothing_is_refused(
 ) -> None:
     response = await client.post("/v1/faces/compare", files=BOTH, headers={header: value})
     assert problem_code(response, 400) == code
+
+
+@pytest.mark.parametrize("name", ["x-request-id", "x-tier", "x-request-timeout-seconds"])
+async def test_a_header_that_comes_twice_is_refused(client: httpx.AsyncClient, name: str) -> None:
+    values = {"x-request-id": "a", "x-tier": "bulk", "x-request-timeout-seconds": "1"}
+    response = await client.post("/v1/faces/compare", files=BOTH, headers=[(name, values[name])] * 2)
+    assert problem_code(response, 400) == "repeated_header"
+    assert response.json()["field"].lower() == name
 
 
 async def test_when_the_deadline_passes_the_work_is_cancelled_and_the_answer_is_504(
@@ -274,6 +233,17 @@ async def test_what_is_not_served_is_a_problem_too(
     assert problem_code(await client.request(method, path), status) == code
 
 
+@pytest.mark.parametrize(
+    ("path", "allowed"), [("/v1/verify", "POST"), ("/readyz", "GET, HEAD"), ("/docs", "GET, HEAD")]
+)
+async def test_another_method_is_refused_with_those_that_there_are(
+    client: httpx.AsyncClient, path: str, allowed: str
+) -> None:
+    response = await client.put(path)
+    assert problem_code(response, 405) == "method_not_allowed"
+    assert response.headers["allow"] == allowed
+
+
 async def test_readiness_follows_what_is_behind(client: httpx.AsyncClient, service: Service) -> None:
     assert (await client.get("/readyz")).json() == {"status": "ready"}
     service.answer = failing(Problem(503, "not_ready", "wait", retry_after=2))
@@ -294,3 +264,4 @@ async def test_the_documentation_describes_every_pipeline(client: httpx.AsyncCli
     assert set(verify["responses"]) == {"200", "400", "413", "415", "422", "429", "500", "503", "504"}
     assert "image/*" in schema["paths"]["/v1/faces/embed"]["post"]["requestBody"]["content"]
     assert (await client.get("/docs")).status_code == 200
+    assert "over gRPC on port 9000" in schema["info"]["description"]

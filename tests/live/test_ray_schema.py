@@ -78,7 +78,7 @@ def test_another_ray_than_the_profiles_is_said() -> None:
             "ingress",
             "target_num_ongoing",
         ),
-        (lambda c: c["http_options"].update(keepalive=3), "L015", "service", "keepalive"),
+        (lambda c: c.update(http_option={}), "L015", "ray", "http_option"),
         (lambda c: c["applications"][0].update(route="/"), "L015", "ray", "route"),
     ],
 )

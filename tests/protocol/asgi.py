@@ -10,8 +10,9 @@ from typing import Any
 
 from tritonclient.grpc import service_pb2 as pb
 
+from serve_app.admission import Admission, AdmissionLimits
+from serve_app.identity import Contexts
 from serve_app.protocol.app import ProtocolApp
-from serve_app.protocol.identity import contexts
 from serve_app.protocol.limits import Limits
 from tests.protocol.codec import LIMITS, SIGNATURES, fp32
 from tests.protocol.served import SPEC
@@ -81,7 +82,7 @@ class Client:
     """Sends one request in the given parts; `more` lets the body never end, `hang_up` ends the connection."""
 
     def __init__(self, behind: Behind, limits: Limits = LIMITS):
-        self._app = ProtocolApp(SIGNATURES, behind, contexts(SPEC), limits)
+        self._app = ProtocolApp(SIGNATURES, behind, Contexts(SPEC), Admission(AdmissionLimits.of(SPEC)), limits)
         self.hang_up = asyncio.Event()
 
     async def send(

@@ -16,15 +16,16 @@ import uvicorn
 from tritonclient.grpc import InferenceServerClient, InferInput
 from tritonclient.utils import InferenceServerException
 
+from serve_app.admission import Admission, AdmissionLimits
 from serve_app.artefacts import mirror_directory
+from serve_app.identity import Contexts
 from serve_app.protocol.app import ProtocolApp
 from serve_app.protocol.backend import TritonBackend
 from serve_app.protocol.grpc_door import GrpcDoor, make_server
-from serve_app.protocol.identity import contexts
 from serve_app.protocol.limits import Limits
 from serve_app.protocol.signatures import Signatures
 from serve_app.triton import launch
-from serve_app.triton.client import Connection, models_for
+from serve_app.triton.client import Connection, WakeUpsOf
 from serve_app.triton.find import find
 from serve_app.triton.server import TritonServer
 from serve_app.weights.archive import unpack_wheel
@@ -89,9 +90,9 @@ async def _serve(bare: Bare, http_port: int, grpc_port: int, started: threading.
         return bare.grpc
 
     connection = Connection(locate)
-    models = models_for(SPEC, "embedded", NAMES, connection, bare.models)
-    backend = TritonBackend(connection, lambda name: models[name]._wake_ups.outstanding())
-    parts = Signatures(SPEC, "embedded"), backend, contexts(SPEC), Limits.of(SPEC)
+    backend = TritonBackend(connection, WakeUpsOf(connection, SPEC, "embedded").outstanding)
+    admission = Admission(AdmissionLimits(100, 100, 429, 1))
+    parts = Signatures(SPEC, "embedded"), backend, Contexts(SPEC), admission, Limits.of(SPEC)
     server = make_server(GrpcDoor(*parts), f"127.0.0.1:{grpc_port}", Limits.of(SPEC))
     await server.start()
     config = uvicorn.Config(

@@ -329,7 +329,7 @@ def specs(
         "application": "random",
         "service": {
             "sla": "20s", "host": "127.0.0.1", "port": 8000, "upload_limit": "1MiB", "request_limit": "2MiB",
-            "proxy_timeout": "40s", "retry_after": "1s",
+            "retry_after": "1s",
         },
         "ray": {"port": 6379, "dashboard_port": 8265, "object_store": "128MiB"},
         "tiers": {"first": {"priority": 1, "default": True}, "second": {"priority": 2}},

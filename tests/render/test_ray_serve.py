@@ -23,12 +23,12 @@ from tests.rules.case import patched, report
 from tests.rules.ray_cases import CASES, EVERYTHING, FIXED, HERE, RayCase, cluster, ingress, live, scaling, service
 
 NOT_OFFERED = {
-    "ServeApplicationSchema.host": "of applications that are deployed alone; http_options' hold",
+    "ServeDeploySchema.http_options": "the ingress listens by itself; the proxies are off",
+    "ServeDeploySchema.grpc_options": "as http_options",
+    "ServeApplicationSchema.host": "as http_options, of applications that are deployed alone",
     "ServeApplicationSchema.port": "as host",
     "ServeApplicationSchema.logging_config": "there is one application; the cluster's hold for it",
     "DeploymentSchema.deployment_actors": "a stage is a plain class that knows nothing of Ray",
-    "HTTPOptionsSchema.ssl_keyfile_password": "it would be in a file that is committed",
-    "HTTPOptionsSchema.ssl_ca_certs": "Ray asks no client for a certificate",
     "LoggingConfig.logs_dir": "the dashboard finds logs in Ray's own folder only",
     "AutoscalingConfig.smoothing_factor": "deprecated",
     "AutoscalingConfig.upscale_smoothing_factor": "deprecated",
@@ -39,8 +39,6 @@ NOT_OFFERED = {
 
 MODELS: dict[str, type[BaseModel]] = {
     "": ray_schema.ServeDeploySchema,
-    "http_options": ray_schema.HTTPOptionsSchema,
-    "grpc_options": ray_schema.gRPCOptionsSchema,
     "controller_options": ray_config.ControllerOptions,
     "tracing_config": ray_schema.TracingConfig,
     "applications": ray_schema.ServeApplicationSchema,
@@ -111,20 +109,27 @@ def test_ray_serve_takes_it_without_a_word(case: RayCase) -> None:
 
 def test_a_spec_that_says_nothing_of_it_is_left_to_rays_defaults() -> None:
     config = serve_config(spec({}))
-    assert set(config) == {"proxy_location", "http_options", "applications"}
+    assert set(config) == {"proxy_location", "applications"}
     assert set(config["applications"][0]) == {"name", "route_prefix", "import_path", "args", "deployments"}
     assert by_name(config)["Ingress"] == {
         "name": "Ingress",
+        "num_replicas": "auto",
         "max_ongoing_requests": 8,
-        "max_queued_requests": 8,
-        "backpressure_config": {"status_code": 429, "retry_after_s": 1.0},
-        "graceful_shutdown_timeout_s": 8.0,
+        "graceful_shutdown_wait_loop_s": 0.0,
+        "graceful_shutdown_timeout_s": 10.0,
         "autoscaling_config": {
             "min_replicas": 1,
             "max_replicas": 2,
             "target_ongoing_requests": 4,
             "upscale_delay_s": 5.0,
             "downscale_delay_s": 300.0,
+            "policy": {"policy_function": "serve_app.http.scaling:by_requests"},
+        },
+        "user_config": {
+            "max_ongoing_requests": 8,
+            "max_queued_requests": 8,
+            "status_code": 429,
+            "retry_after_s": 1.0,
         },
         "ray_actor_options": {"num_cpus": 0.1, "num_gpus": 0, "memory": 512 * 2**20},
     }
@@ -197,22 +202,7 @@ def test_a_spec_that_says_everything_is_a_configuration_that_ray_serve_applies()
         },
     }
     assert {name: config[name] for name in config if name != "applications"} == {
-        "proxy_location": "HeadOnly",
-        "http_options": {
-            "host": "127.0.0.1",
-            "port": 8000,
-            "request_timeout_s": 12.0,
-            "root_path": "/kyc",
-            "keep_alive_timeout_s": 30,
-            "ssl_certfile": "/etc/tandem/tls.crt",
-            "ssl_keyfile": "/etc/tandem/tls.key",
-        },
-        "grpc_options": {
-            "port": 9000,
-            "grpc_servicer_functions": [f"{HERE}:add_servicer_to_server"],
-            "request_timeout_s": 9.0,
-            "enable_reflection": False,
-        },
+        "proxy_location": "Disabled",
         "controller_options": {"runtime_env": {"env_vars": {"RAY_SERVE_CONTROL_LOOP_INTERVAL_S": "1"}}},
         "logging_config": {"log_level": "WARNING"},
         "tracing_config": {"enabled": True, "exporter_import_path": f"{HERE}:spans", "sampling_ratio": 0.5},
@@ -244,6 +234,22 @@ def test_whatever_ray_serve_takes_can_be_said_unless_there_is_a_reason() -> None
     assert there - said == set(NOT_OFFERED)
 
 
+def test_an_ingress_is_scaled_by_the_requests_it_counts_itself_unless_the_spec_has_a_policy() -> None:
+    def policy(patch: dict[str, Any]) -> Any:
+        return by_name(serve_config(spec(patch)))["Ingress"]["autoscaling_config"].get("policy")
+
+    assert policy({}) == {"policy_function": "serve_app.http.scaling:by_requests"}
+    assert policy(scaling(policy=f"{HERE}:as_many")) == {"policy_function": f"{HERE}:as_many"}
+    assert policy(cluster(autoscaling_policy=f"{HERE}:for_all")) is None
+
+
+def test_an_ingress_has_the_longest_sla_to_drain_and_triton_stays_for_it() -> None:
+    deployments = by_name(serve_config(spec(ingress(drain_wait="5s"))))
+    assert deployments["Ingress"]["graceful_shutdown_wait_loop_s"] == 5
+    assert deployments["Ingress"]["graceful_shutdown_timeout_s"] == 5 + 8 + 2
+    assert deployments["Triton"]["graceful_shutdown_wait_loop_s"] == 5 + 8
+
+
 def test_a_fixed_count_is_no_autoscaling() -> None:
     ingress_of = by_name(serve_config(spec({"ingress": FIXED})))["Ingress"]
     assert ingress_of["num_replicas"] == 2
@@ -272,13 +278,16 @@ UNMOVED = {
     "shutdown": ingress(shutdown_timeout="9s"),
     "logging": ingress(logging={"level": "debug"}),
     "actor options": ingress(cpus=0.2, memory="1GiB", node={"labels": {"pool": "cpu"}}),
-    "the port": service(port=8080),
-    "the proxy's timeout": service(proxy_timeout="13s"),
+    "what a refused client is told": service(retry_after="2s"),
     "tracing": cluster(tracing={}),
     "Triton's replicas and memory": {"profiles": {"embedded": {"triton": {"memory": "2GiB", "replicas": 2}}}},
 }
 MOVED = {
     "a limit of uploads": service(upload_limit="2MiB"),
+    "the port": service(port=8080),
+    "the gRPC port": service(grpc={"port": 9001}),
+    "how long a connection is kept": service(http={"keep_alive": "30s"}),
+    "TLS": service(tls={"certificate": "/etc/tls.crt", "key": "/etc/tls.key"}),
     "an SLA": service(sla="7s"),
     "a model": {"models": {"m": {"max_batch": 4}}},
     "a tier": {"tiers": {"third": {"priority": 3}}},
@@ -379,6 +388,6 @@ def test_bounds_change_in_place_and_policies_do_not() -> None:
 
 
 def test_what_is_read_at_the_start_needs_a_start() -> None:
-    assert effect(("http_options", "port")) == "needs a new start of Serve"
+    assert effect(("proxy_location",)) == "needs a new start of Serve"
     assert effect(("applications", 0, "args", "spec")) == "restarts the application"
     assert effect(("applications", 0, "deployments", "faces")) == "restarts the application"

@@ -96,8 +96,8 @@ def test_an_onnx_model_gets_its_code_and_a_python_model_keeps_its_own(spec: Spec
 def test_serve_config_is_valid_and_holds_the_specs_values(spec: Spec) -> None:
     data = yaml.safe_load(render(spec)["serve_config.yaml"])
     schema = ServeDeploySchema.model_validate(data)
-    assert schema.http_options.port == spec.service.port
-    assert data["http_options"]["request_timeout_s"] == 12
+    assert schema.proxy_location == "Disabled"
+    assert schema.applications[0].route_prefix is None
     application = data["applications"][0]
     assert application["args"] == {"profile": "embedded", "spec": digest(spec)}
     deployments = {deployment["name"]: deployment for deployment in application["deployments"]}
@@ -107,7 +107,7 @@ def test_serve_config_is_valid_and_holds_the_specs_values(spec: Spec) -> None:
     assert deployments["faces"]["max_ongoing_requests"] == faces.max_ongoing_requests
     assert deployments["faces"]["autoscaling_config"]["max_replicas"] == faces.autoscaling.max_replicas
     assert deployments["faces"]["ray_actor_options"]["memory"] == faces.memory
-    assert deployments["Ingress"]["max_queued_requests"] == spec.ingress.max_queued_requests
+    assert deployments["Ingress"]["user_config"]["max_queued_requests"] == spec.ingress.max_queued_requests
 
 
 def test_writing_makes_stale_files_current_and_touches_no_other(tmp_path: Path, spec: Spec) -> None:

@@ -14,7 +14,7 @@ from serve_app.spec.load import Report, examine
 MINIMAL: dict[str, Any] = yaml.safe_load("""
 application: small
 service:
-  {sla: 8s, host: 127.0.0.1, port: 8000, upload_limit: 1MiB, request_limit: 2MiB, proxy_timeout: 12s, retry_after: 1s}
+  {sla: 8s, host: 127.0.0.1, port: 8000, upload_limit: 1MiB, request_limit: 2MiB, retry_after: 1s}
 ray: {port: 6379, dashboard_port: 8265, object_store: 128MiB}
 tiers: {first: {priority: 1, default: true}, second: {priority: 2}}
 profiles:

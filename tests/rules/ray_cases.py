@@ -38,6 +38,11 @@ def cluster(**changes: Any) -> dict[str, Any]:
     return {"ray": changes}
 
 
+def of_stage(**changes: Any) -> dict[str, Any]:
+    """Changes of the processes of a stage."""
+    return served({"stages": {"echo": {"replicas": changes}}})
+
+
 def live(user_config: Any, code: str = f"{HERE}:Live") -> dict[str, Any]:
     return served({"stages": {"echo": {"code": code, "replicas": {"user_config": user_config}}}})
 
@@ -49,40 +54,22 @@ def version(version: str, patch: dict[str, Any] | None = None) -> dict[str, Any]
 _SERVICE = {
     "a port twice": RayCase("R001", cluster(port=8000), "ray.port", "service.port is 8000 too", silent=True),
     "a gRPC port that is the dashboard's": RayCase(
-        "R001",
-        service(grpc={"port": 8265, "servicers": [f"{HERE}:add_servicer_to_server"]}),
-        "ray.dashboard_port",
-        "service.grpc.port is 8265 too",
-        silent=True,
+        "R001", service(grpc={"port": 8265}), "ray.dashboard_port", "service.grpc.port is 8265 too", silent=True
+    ),
+    "HTTP on the gRPC port that nobody wrote": RayCase(
+        "R001", service(port=9000), "service.grpc.port", "service.port is 9000 too", silent=True
     ),
     "an upload limit above the request limit": RayCase(
         "R002", service(upload_limit="3MiB"), "service.upload_limit", silent=True
     ),
-    "a proxy timeout of the SLA": RayCase(
-        "R003", service(proxy_timeout="8s"), "service.proxy_timeout", "it is 8s, and a request may take 8s", silent=True
+    "a port of Ray's client server": RayCase(
+        "R004", service(grpc={"port": 10001}), "service.grpc.port", "Ray's client server", silent=True
     ),
-    "a port of HAProxy's": RayCase("R004", service(port=9101), "service.port", "Ray Serve's HAProxy", silent=True),
     "a port that the system hands out": RayCase(
         "R004", service(port=40123), "service.port", "every connection of this machine (32768 to 60999)", silent=True
     ),
     "an ingress open to every network": RayCase("R005", service(host="0.0.0.0"), "service.host", silent=True),
     "a host that is a URL": RayCase("R006", service(host="http://localhost"), "service.host", silent=True),
-    "a gRPC timeout of the SLA": RayCase(
-        "R007",
-        service(grpc={"servicers": [f"{HERE}:add_servicer_to_server"], "timeout": "8s"}),
-        "service.grpc.timeout",
-        silent=True,
-    ),
-    "a gRPC servicer that is not there": RayCase(
-        "R008", service(grpc={"servicers": [f"{HERE}:add_nothing"]}), "service.grpc.servicers.0", silent=True
-    ),
-    "a gRPC servicer that is a class": RayCase(
-        "R008",
-        service(grpc={"servicers": [f"{HERE}:Live"]}),
-        "service.grpc.servicers.0",
-        "is not a function of",
-        silent=True,
-    ),
     "a tracing exporter that is not there": RayCase(
         "R009", cluster(tracing={"exporter": f"{HERE}:nothing"}), "ray.tracing.exporter", silent=True
     ),
@@ -118,7 +105,7 @@ _SCALING = {
     ),
     "a stage's target above its limit": RayCase(
         "R011",
-        served({"stages": {"echo": {"replicas": {"max_ongoing_requests": 3}}}}),
+        of_stage(max_ongoing_requests=3),
         "stages.echo.replicas.autoscaling.target_ongoing_requests",
         silent=True,
     ),
@@ -136,8 +123,13 @@ _SCALING = {
         later="less than or equal to initial_replicas",
     ),
     "no process when idle": RayCase(
-        "R013", scaling(min_replicas=0), "ingress.autoscaling.min_replicas", "the shortest SLA 8s", silent=True
+        "R013",
+        of_stage(autoscaling={"min_replicas": 0}),
+        "stages.echo.replicas.autoscaling.min_replicas",
+        "the shortest SLA 8s",
+        silent=True,
     ),
+    "no ingress when idle": RayCase("R025", scaling(min_replicas=0), "ingress.autoscaling.min_replicas", silent=True),
     "a delay to zero without zero": RayCase(
         "R014",
         scaling(downscale_to_zero_delay="1h"),
@@ -177,9 +169,11 @@ _SCALING = {
         "R018", cluster(autoscaling_policy=f"{HERE}:nothing"), "ray.autoscaling_policy", silent=True
     ),
     "a router that is not there": RayCase(
-        "R019", ingress(router=f"{HERE}:nothing"), "ingress.router", at_once="nothing"
+        "R019", of_stage(router=f"{HERE}:nothing"), "stages.echo.replicas.router", at_once="nothing"
     ),
-    "a router that is none": RayCase("R019", ingress(router=f"{HERE}:Live"), "ingress.router", "is no request router"),
+    "a router that is none": RayCase(
+        "R019", of_stage(router=f"{HERE}:Live"), "stages.echo.replicas.router", "is no request router"
+    ),
     "autoscaling beside an external scaler": RayCase(
         "R020", cluster(external_scaler=True), "ingress.autoscaling", at_once="external_scaler_enabled is set to True"
     ),
@@ -206,7 +200,7 @@ _REPLICAS = {
     ),
     "a GPU for a stage": RayCase(
         "R031",
-        served({"stages": {"echo": {"replicas": {"gpus": 0.5}}}}),
+        of_stage(gpus=0.5),
         "stages.echo.replicas.gpus",
         "holds 0.5 of a GPU",
         silent=True,
@@ -267,7 +261,14 @@ _REPLICAS = {
         silent=True,
     ),
     "a drain wait as long as the shutdown": RayCase(
-        "R041", ingress(drain_wait="8s"), "ingress.drain_wait", "after 8s it is killed", silent=True
+        "R041", of_stage(drain_wait="8s"), "stages.echo.replicas.drain_wait", "after 8s it is killed", silent=True
+    ),
+    "an ingress that is killed before it is told to drain": RayCase(
+        "R041",
+        ingress(drain_wait="9s", shutdown_timeout="9s"),
+        "ingress.drain_wait",
+        "after 9s it is killed",
+        silent=True,
     ),
     "all replicas at once": RayCase(
         "R042", ingress(rolling_update={"at_once": "100%"}), "ingress.rolling_update.at_once", silent=True
@@ -293,10 +294,8 @@ _VERSIONS = {
         "R050", version("2.59.0", ingress(rolling_update={"surge": "0%"})), "ingress.rolling_update.surge"
     ),
     "tracing that Ray does not know": RayCase("R050", version("2.58.0", cluster(tracing={})), "ray.tracing"),
-    "gRPC reflection off where it cannot be": RayCase(
-        "R050",
-        version("2.59.0", service(grpc={"servicers": [f"{HERE}:add_servicer_to_server"], "reflection": False})),
-        "service.grpc.reflection",
+    "a router that Ray does not know": RayCase(
+        "R050", version("2.47.0", of_stage(router=f"{HERE}:First")), "stages.echo.replicas.router"
     ),
     "labels of Triton's node that Ray does not know": RayCase(
         "R050",
@@ -381,15 +380,11 @@ EVERYTHING: dict[str, Any] = {
         }
     ),
     "service": {
-        "http": {
-            "root_path": "/kyc",
-            "keep_alive": "30s",
-            "tls": {"certificate": "/etc/tandem/tls.crt", "key": "/etc/tandem/tls.key"},
-        },
-        "grpc": {"servicers": [f"{HERE}:add_servicer_to_server"], "timeout": "9s", "reflection": False},
+        "http": {"root_path": "/kyc", "keep_alive": "30s"},
+        "grpc": {"port": 9001},
+        "tls": {"certificate": "/etc/tandem/tls.crt", "key": "/etc/tandem/tls.key"},
     },
     "ray": {
-        "proxies": "head_only",
         "logging": {"level": "warning"},
         "tracing": {"exporter": f"{HERE}:spans", "sampling": "50%"},
         "controller_environment": {"RAY_SERVE_CONTROL_LOOP_INTERVAL_S": "1"},

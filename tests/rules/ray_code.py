@@ -55,9 +55,5 @@ def for_all(contexts: Any) -> Any:
     return {each: context.current_num_replicas for each, context in contexts.items()}, {}
 
 
-def add_servicer_to_server(servicer: Any, server: Any) -> None:
-    """As protoc writes one."""
-
-
 def spans() -> list[Any]:
     return []

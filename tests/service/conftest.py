@@ -88,7 +88,7 @@ def copy_project(root: Path) -> Project:
     shutil.copytree(CHECKOUT / "model_repository", root / "model_repository")
     spec = root / "cluster" / "spec.yaml"
     text = spec.read_text()
-    for default in ("8000", "6379", "8265"):
+    for default in ("8000", "9000", "6379", "8265"):
         assert text.count(f"port: {default}") == 1
         text = text.replace(f"port: {default}", f"port: {free_port()}")
     spec.write_text(text)
@@ -123,7 +123,8 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     assert processes(head) == []
     assert orphaned_segments() <= orphans
     shutil.rmtree(home(project))
-    for port in (project.spec().service.port, project.spec().ray.port, project.spec().ray.dashboard_port):
+    spec = project.spec()
+    for port in (spec.service.port, spec.service.grpc.port, spec.ray.port, spec.ray.dashboard_port):
         socket.create_server(("127.0.0.1", port)).close()
 
 

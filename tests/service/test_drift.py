@@ -64,18 +64,20 @@ def test_what_was_just_deployed_does_not_differ_and_nothing_is_left_of_the_quest
 
 
 def test_each_change_is_told_with_what_a_redeploy_would_do(service: Service, spec_file: Path) -> None:
-    change(spec_file, "proxy_timeout: 12s", "proxy_timeout: 13s")
+    port = service.project.spec().service.grpc.port
+    change(spec_file, f"grpc: {{port: {port}}}", "grpc: {port: 9001}")
+    change(spec_file, "max_queued_requests: 64\n  autoscaling", "max_queued_requests: 63\n  autoscaling")
     change(spec_file, "embedded: {queue_delay: 2ms}\n      gpu: {instances: 2, max_batch: 64}\n\n  paddleocr_det",
            "embedded: {queue_delay: 3ms}\n      gpu: {instances: 2, max_batch: 64}\n\n  paddleocr_det")  # fmt: skip
     change(spec_file, "detection_side: 736", "detection_side: 800")
     change(spec_file, "target_ongoing_requests: 16}", "target_ongoing_requests: 15}")
     assert lines(service) == [
-        "Ray Serve: http_options.request_timeout_s: 12 → 13 (needs a new start of Serve)",
+        "Ingress: user_config.max_queued_requests: 64 → 63 (in place)",
         "Ingress: autoscaling_config.target_ongoing_requests: 16 → 15 (in place)",
         "Triton R arcface: dynamic_batching.max_queue_delay_microseconds: 2000 → 3000 (restarts the application)",
+        f"spec: service.grpc.port: {port} → 9001 (restarts the application)",
         "spec: stages.documents.settings.detection_side: 736 → 800 (restarts the application)",
-        "4 differences at D; a redeploy would change 1 in place, change 2 by restarting the application, not change 1, "
-        "which Ray Serve reads when it starts",
+        "5 differences at D; a redeploy would change 2 in place, change 3 by restarting the application",
     ]
 
 
@@ -92,16 +94,16 @@ def test_a_model_that_is_new_in_the_spec_is_told(service: Service, spec_file: Pa
 
 
 def test_json_says_the_same_to_scripts(service: Service, spec_file: Path) -> None:
-    change(spec_file, "proxy_timeout: 12s", "proxy_timeout: 13s")
+    change(spec_file, "target_ongoing_requests: 16}", "target_ongoing_requests: 15}")
     drift = service.tandem("drift", "--format", "json")
     assert drift.returncode == 1
     assert json.loads(drift.stdout)["drift"] == [
         {
-            "part": "Ray Serve",
-            "what": "http_options.request_timeout_s",
-            "running": "12",
-            "wanted": "13",
-            "effect": "needs a new start of Serve",
+            "part": "Ingress",
+            "what": "autoscaling_config.target_ongoing_requests",
+            "running": "16",
+            "wanted": "15",
+            "effect": "in place",
             "remedy": "",
         }
     ]

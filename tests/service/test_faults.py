@@ -106,6 +106,25 @@ def test_a_killed_owner_takes_triton_with_it_and_is_replaced_by_ray(service: Ser
     assert_one_triton(service)
 
 
+def test_a_killed_ingress_ends_its_connections_and_is_replaced_by_ray(service: Service, photos: Photos) -> None:
+    """There is no answer then: the connection is reset, or refused until there is another."""
+    (victim,) = service.processes("ray::ServeReplica:kyc:Ingress")
+    with ThreadPoolExecutor(4) as pool:
+        asked = [pool.submit(compare, service, photos) for _ in range(4)]
+        victim.kill()
+        outcomes = [each.exception() or each.result().status_code for each in asked]
+    assert all(outcome == 200 or isinstance(outcome, httpx.TransportError) for outcome in outcomes), outcomes
+
+    def answered() -> bool:
+        try:
+            return compare(service, photos).status_code == 200
+        except httpx.TransportError:
+            return False
+
+    eventually(answered, BACK_WITHIN)
+    assert service.processes("ray::ServeReplica:kyc:Ingress") != [victim]
+
+
 def test_a_killed_stage_is_replaced_by_ray(service: Service, photos: Photos) -> None:
     (victim,) = service.processes("ray::ServeReplica:kyc:faces")
     victim.kill()

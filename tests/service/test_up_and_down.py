@@ -40,14 +40,18 @@ def test_the_service_listens_on_loopback_except_for_rays_guarded_ports(service: 
     """Ray 2.60 opens one port of each replica on every interface; the token of `tandem up` guards it."""
     head = find_head(service.project)
     assert head is not None
-    open_to_all = [
-        process.name()
+    listening = [
+        (process.name(), connection.laddr)
         for process in processes(head)
         for connection in process.net_connections("tcp")
         if connection.status == psutil.CONN_LISTEN
-        and connection.laddr.ip not in ("127.0.0.1", "::1", "::ffff:127.0.0.1")
     ]
-    assert {name for name in open_to_all if not name.startswith("ray::ServeRepli")} == set()
+    open_to_all = [each for each in listening if each[1].ip not in ("127.0.0.1", "::1", "::ffff:127.0.0.1")]
+    assert {name for name, _ in open_to_all if not name.startswith("ray::ServeRepli")} == set()
+    spec = service.project.spec().service
+    ours = {spec.port, spec.grpc.port}
+    assert ours <= {place.port for _, place in listening}
+    assert ours.isdisjoint(place.port for _, place in open_to_all)
     applications = f"{head.dashboard}/api/serve/applications/"
     assert httpx.get(applications, timeout=10).status_code == 401
     assert httpx.get(applications, headers={"Authorization": f"Bearer {head.token}"}, timeout=10).status_code == 200
@@ -72,11 +76,14 @@ def test_down_and_status_without_a_service_say_so(project: Project) -> None:
     assert (status.returncode, status.stdout) == (1, "down; start it with `tandem up`\n")
 
 
-def test_a_taken_port_is_named_before_anything_starts(project: Project) -> None:
-    with socket.create_server(("127.0.0.1", project.spec().service.port)):
+@pytest.mark.parametrize("key", ["service.port", "service.grpc.port"])
+def test_a_taken_port_is_named_before_anything_starts(project: Project, key: str) -> None:
+    service = project.spec().service
+    port = service.port if key == "service.port" else service.grpc.port
+    with socket.create_server(("127.0.0.1", port)):
         up = Service(project, "").tandem("up")
     assert up.returncode == 1
-    port = project.spec().service.port
+    assert f"change {key} in the spec" in up.stderr
     assert f"port {port} on 127.0.0.1 cannot be had (Address already in use)" in up.stderr
     assert find_head(project) is None
 

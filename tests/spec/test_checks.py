@@ -91,11 +91,6 @@ CASES = {
     ),
     "one port for two": (put("ray", "dashboard_port"), 8000, "service.port is 8000 too"),
     "a file larger than its request": (put("service", "upload_limit"), "33MiB", "a request could never be that large"),
-    "a proxy that gives up first": (
-        put("service", "proxy_timeout"),
-        "8s",
-        "it is 8s, and a request may take 8s",
-    ),
     "budgets above the SLA": (
         put("pipelines", "read", "sla"),
         "1s",

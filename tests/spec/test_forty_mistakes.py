@@ -26,7 +26,7 @@ MISTAKES = [
     ("embed:…    route: /v1/faces/embed\n", "", "Y011", "pipelines.embed.route"),
     # values
     ("sla: 8s", "sla: 8", "Y020", "service.sla"),
-    ("proxy_timeout: 12s", "proxy_timeout: 12 seconds", "Y020", "service.proxy_timeout"),
+    ("grpc: {port: 9000}", "grpc: {port: 9000, reflection: true}", "Y010", "service.grpc.reflection"),
     ("upload_limit: 10MiB", "upload_limit: 10MB", "Y021", "service.upload_limit"),
     ("dashboard_port: 8265", "dashboard_port: 80", "Y013", "ray.dashboard_port"),
     ("standard: {priority: 2,", "standard: {priority: two,", "Y012", "tiers.standard.priority"),

@@ -7,7 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
+from serve_app.spec import Spec
+from serve_app.triton.client import WakeUpsOf
 from serve_app.triton.wake_up import AFTER_ANSWER_S, BACKSTOP_S, WakeUps
+from tests.rules.case import patched
 
 
 class Clock:
@@ -101,3 +104,37 @@ async def test_one_that_is_not_answered_yet_does_not_hold_up_the_next(clock: Clo
             await clock.advance(AFTER_ANSWER_S)
             assert sent.times == answers
     sent.answered.set()
+
+
+class Unconnected:
+    """Notes how often a wake-up request looks for a client."""
+
+    def __init__(self) -> None:
+        self.looked = 0
+
+    @property
+    def in_use(self) -> None:
+        self.looked += 1
+
+
+async def test_all_who_call_a_model_over_one_connection_share_its_wake_ups(clock: Clock) -> None:
+    """Also by an ensemble, whose requests wait in the queues of its steps; twice in one is one queue."""
+    step = {"model": "m", "takes": {"x": "x"}, "gives": {"y": "between"}}
+    last = {"model": "m", "takes": {"x": "between"}, "gives": {"y": "y"}}
+    ensemble = {"inputs": {"x": "float32[4]"}, "outputs": {"y": "float32[4]"}, "max_batch": 8, "steps": [step, last]}
+    spec = Spec.model_validate(patched({"ensembles": {"twice": ensemble}}))
+    connection = Unconnected()
+    wake_ups = WakeUpsOf(connection, spec, "embedded")  # type: ignore[arg-type]
+    with wake_ups.outstanding("m"), wake_ups.outstanding("twice"), wake_ups.outstanding("m"):
+        await clock.advance(BACKSTOP_S)
+        assert connection.looked == 1
+    await clock.advance(1)
+    assert connection.looked == 1
+
+
+async def test_a_model_without_queues_of_its_own_is_never_woken(clock: Clock) -> None:
+    spec = Spec.model_validate(patched({"models": {"m": {"batching": {"priorities": "none"}}}}))
+    connection = Unconnected()
+    with WakeUpsOf(connection, spec, "embedded").outstanding("m"):  # type: ignore[arg-type]
+        await clock.advance(1)
+    assert connection.looked == 0

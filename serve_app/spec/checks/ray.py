@@ -1,4 +1,4 @@
-"""The service's front and the cluster: what Ray Serve drops in silence, or finds when it starts."""
+"""The service's front and the cluster: what fails only when something starts, or is dropped in silence."""
 
 from __future__ import annotations
 
@@ -11,16 +11,11 @@ from serve_app.spec.code import load_code, why_not_loaded
 from serve_app.spec.findings import Faults, Place, error, warning
 from serve_app.spec.part import UNKNOWN
 from serve_app.spec.schema import Spec
-from serve_app.spec.units import show_duration
 
 SAME_PORT = error("R001", "Two ports that are the same", "the second to listen fails", "give each a port of its own")
 UPLOAD = error(
     "R002", "An upload limit above the request limit", "such a file is always refused as part of its request",
     "make it at most request_limit",
-)  # fmt: skip
-PROXY_TIMEOUT = error(
-    "R003", "A proxy timeout that is not longer than every SLA", "Ray's proxy answers 408 to requests still in time",
-    "make it longer than the longest SLA",
 )  # fmt: skip
 TAKEN_PORT = warning(
     "R004", "A port that something else may take first", "the service does not start when that is there before it",
@@ -31,16 +26,8 @@ OPEN = warning(
     "listen on 127.0.0.1, or put a gateway with authentication in front of it",
 )  # fmt: skip
 NO_HOST = error(
-    "R006", "A host that is no address", "Ray Serve's proxies cannot listen there",
+    "R006", "A host that is no address", "the ingress cannot listen there",
     "write an address or a name of the node alone, as 127.0.0.1 or 0.0.0.0",
-)  # fmt: skip
-GRPC_TIMEOUT = warning(
-    "R007", "A gRPC timeout that is not longer than every SLA", "Ray's proxy ends calls that are still in time",
-    "make it longer than the longest SLA, or leave it out",
-)  # fmt: skip
-NO_SERVICER = error(
-    "R008", "A gRPC servicer that cannot be used", "Ray Serve does not start",
-    "name the function add_…Servicer_to_server that protoc wrote, as my_package.my_pb2_grpc:add_MyServicer_to_server",
 )  # fmt: skip
 NO_EXPORTER = error(
     "R009", "A tracing exporter that cannot be used", "no part of Ray Serve sends a trace, and only its logs say so",
@@ -54,12 +41,10 @@ IMAGE = error(
     "put them into the image",
 )  # fmt: skip
 
-# What plain `ray start --head`, Ray Serve and the Linux kernel hand out by default, first and last.
+# What plain `ray start --head` and the Linux kernel hand out by default, first and last.
 _TAKEN = {
-    (9101, 9101): "Ray Serve's HAProxy",
     (10001, 10001): "Ray's client server",
     (10002, 19999): "workers of a plain `ray start`",
-    (30000, 31000): "Ray Serve's replicas behind HAProxy",
     (32768, 60999): "every connection of this machine",
 }
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*")
@@ -67,7 +52,7 @@ _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9A-Fa-f:.]*:[0-9
 
 def _ports(spec: Spec) -> Iterator[tuple[Place, int]]:
     yield ("service", "port"), spec.service.port
-    if spec.service.grpc is not None and spec.service.grpc is not UNKNOWN:
+    if spec.service.grpc is not UNKNOWN:
         yield ("service", "grpc", "port"), spec.service.grpc.port
     yield ("ray", "port"), spec.ray.port
     yield ("ray", "dashboard_port"), spec.ray.dashboard_port
@@ -100,37 +85,12 @@ def upload(spec: Spec) -> Faults:
 
 
 @of_the_spec
-def proxy_timeout(spec: Spec) -> Faults:
-    if spec.longest_sla >= spec.service.proxy_timeout:
-        timeout, sla = show_duration(spec.service.proxy_timeout), show_duration(spec.longest_sla)
-        yield PROXY_TIMEOUT.at(("service", "proxy_timeout"), f"it is {timeout}, and a request may take {sla}")
-
-
-@of_the_spec
 def host(spec: Spec) -> Faults:
     given, place = spec.service.host, ("service", "host")
     if given in ("0.0.0.0", "::"):
         yield OPEN.at(place, f"{given} is every interface")
     elif _HOST.fullmatch(given) is None:
         yield NO_HOST.at(place, f"{given!r} is no address")
-
-
-@of_the_spec
-def grpc_timeout(spec: Spec) -> Faults:
-    grpc = spec.service.grpc
-    if grpc is not None and grpc.timeout is not None and grpc.timeout <= spec.longest_sla:
-        timeout, sla = show_duration(grpc.timeout), show_duration(spec.longest_sla)
-        yield GRPC_TIMEOUT.at(("service", "grpc", "timeout"), f"it is {timeout}, and a request may take {sla}")
-
-
-@of_the_spec
-def servicers(spec: Spec) -> Faults:
-    for index, path in enumerate(spec.service.grpc.servicers if spec.service.grpc is not None else []):
-        place = ("service", "grpc", "servicers", index)
-        if reason := why_not_loaded(path):
-            yield NO_SERVICER.at(place, f"{path} cannot be loaded: {reason}")
-        elif not _takes(load_code(path), 2):
-            yield NO_SERVICER.at(place, f"{path} is not a function of a servicer and a server")
 
 
 @of_the_spec
@@ -141,13 +101,12 @@ def exporter(spec: Spec) -> Faults:
     place = ("ray", "tracing", "exporter")
     if reason := why_not_loaded(path):
         yield NO_EXPORTER.at(place, f"{path} cannot be loaded: {reason}")
-    elif not _takes(load_code(path), 0):
+    elif not _takes_nothing(load_code(path)):
         yield NO_EXPORTER.at(place, f"{path} is not a function without parameters")
 
 
-def _takes(code: object, count: int) -> bool:
-    """Whether it is a function of so many parameters."""
-    return inspect.isfunction(code) and len(inspect.signature(code).parameters) == count
+def _takes_nothing(code: object) -> bool:
+    return inspect.isfunction(code) and not inspect.signature(code).parameters
 
 
 @of_the_spec

@@ -9,6 +9,7 @@ from serve_app.spec.checks.registry import all_replicas, of_each_profile
 from serve_app.spec.findings import Faults, Place, error, warning
 from serve_app.spec.part import UNKNOWN
 from serve_app.spec.profile import Profile
+from serve_app.spec.replicas import StageReplicas
 from serve_app.spec.schema import Spec
 from serve_app.spec.versions import NEWEST_RAY, RAY_ALWAYS, RAY_FIELDS, older
 
@@ -28,11 +29,6 @@ _Fields = dict[tuple[str, ...], str]
 
 # What the spec sets → Ray's name for it.
 _LOGGING: _Fields = {("logging", "attributes"): "logging_config.additional_log_standard_attrs"}
-_SERVICE: _Fields = {
-    ("http", "tls"): "http_options.ssl_certfile",
-    ("grpc", "timeout"): "grpc_options.request_timeout_s",
-    ("grpc", "reflection"): "grpc_options.enable_reflection",
-}
 _CLUSTER: _Fields = {
     **_LOGGING,
     ("autoscaling_policy",): "autoscaling_policy",
@@ -48,17 +44,20 @@ _UPDATE: _Fields = {
     ("rolling_update", "surge"): "max_surge_percent",
 }
 _TRITON: _Fields = {**_NODE, **_UPDATE, **_LOGGING}
-_REPLICAS: _Fields = {
+_INGRESS: _Fields = {
     **_TRITON,
     ("autoscaling", "downscale_to_zero_delay"): "autoscaling_config.downscale_to_zero_delay_s",
     ("autoscaling", "aggregation"): "autoscaling_config.aggregation_function",
     ("autoscaling", "policy"): "autoscaling_config.policy",
     ("autoscaling", "policy", "arguments"): "autoscaling_config.policy.policy_kwargs",
+    ("gang",): "gang_scheduling_config",
+}
+_STAGE: _Fields = {
+    **_INGRESS,
     ("router",): "request_router_config",
     ("router", "backoff", "first"): "request_router_config.initial_backoff_s",
     ("router", "backoff", "factor"): "request_router_config.backoff_multiplier",
     ("router", "backoff", "longest"): "request_router_config.max_backoff_s",
-    ("gang",): "gang_scheduling_config",
 }
 _BUNDLE: _Fields = {("labels",): "placement_group_bundle_label_selector"}
 _LOCAL = "local://"
@@ -92,11 +91,10 @@ def not_read(spec: Spec, name: str, profile: Profile) -> Faults:
 
 def _fields(spec: Spec, profile: Profile, triton: Place) -> Iterator[tuple[Place, str]]:
     """What the spec sets, with Ray's name for it."""
-    yield from _set(spec.service, ("service",), _SERVICE)
     yield from _set(spec.ray, ("ray",), _CLUSTER)
     yield from _set(profile.triton, triton, _TRITON)
     for place, replicas in all_replicas(spec):
-        yield from _set(replicas, place, _REPLICAS)
+        yield from _set(replicas, place, _STAGE if isinstance(replicas, StageReplicas) else _INGRESS)
         if replicas.placement is not None and replicas.placement is not UNKNOWN:
             for index, bundle in enumerate(replicas.placement.beside):
                 yield from _set(bundle, (*place, "placement", "beside", index), _BUNDLE)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from serve_app.spec.checks.registry import all_replicas, of_all_replicas, of_the_spec
+from serve_app.spec.checks.registry import all_replicas, of_all_replicas, of_each_stage, of_the_spec
 from serve_app.spec.code import load_code, why_not_loaded
 from serve_app.spec.findings import Faults, Place, error, warning
 from serve_app.spec.part import UNKNOWN
+from serve_app.spec.pipeline import Stage
 from serve_app.spec.replicas import Policy, Replicas
 from serve_app.spec.schema import Spec
 from serve_app.spec.units import show_duration
@@ -57,6 +58,10 @@ NOBODY_SCALES = warning(
     "R021", "A policy for an application in which nothing is scaled", "it is never asked",
     "give at least one part autoscaling, or remove the policy",
 )  # fmt: skip
+NO_INGRESS = error(
+    "R025", "An ingress that may have no process at all", "nothing listens then, so no request can start one",
+    "write min_replicas: 1",
+)  # fmt: skip
 OVERRULED = warning("R022", "A policy beside the one for all deployments", "it is never asked", "remove one of the two")
 METRICS_INTERVAL_S = 10
 LOOK_BACK_S = 30
@@ -103,7 +108,11 @@ def target(spec: Spec, place: Place, replicas: Replicas) -> Faults:
 
 @of_all_replicas
 def cold_start(spec: Spec, place: Place, replicas: Replicas) -> Faults:
-    if replicas.autoscaling is not None and replicas.autoscaling.min_replicas == 0:
+    if replicas.autoscaling is None or replicas.autoscaling.min_replicas > 0:
+        return
+    if place == ("ingress",):
+        yield NO_INGRESS.at((*place, "autoscaling", "min_replicas"), "it is 0")
+    else:
         shortest = min([spec.service.sla, *(spec.sla(name) for name in spec.pipelines)])
         yield COLD_START.at(
             (*place, "autoscaling", "min_replicas"), f"it is 0, and the shortest SLA {show_duration(shortest)}"
@@ -167,9 +176,11 @@ def _policy(place: Place, policy: Policy) -> Faults:
         )  # fmt: skip
 
 
-@of_all_replicas
-def router(spec: Spec, place: Place, replicas: Replicas) -> Faults:
-    path = replicas.router.code if replicas.router is not None else None
+@of_each_stage
+def router(spec: Spec, name: str, stage: Stage) -> Faults:
+    place: Place = ("stages", name, "replicas")
+    router = stage.replicas.router if stage.replicas is not None else None
+    path = router.code if router is not None else None
     if path is None:
         return
     if reason := why_not_loaded(path):
