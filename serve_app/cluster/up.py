@@ -60,6 +60,7 @@ def up(project: Project, profile: ProfileName, progress: Progress, *, sample: bo
     progress("up and running; end it with `tandem down`")
     progress(f"  API        {head.url}/v1/verify")
     progress(f"  API docs   {head.url}/docs")
+    progress(f"  protocol   {head.url}/v2, gRPC {spec.grpc_address}")
     progress(f"  dashboard  {head.dashboard}, token {head.token}")
     progress(f"  logs       {logs(project)}")
 

@@ -95,9 +95,17 @@ class Spec(Part):
     @property
     def url(self) -> str:
         """Where the ingress is reached from this machine."""
+        return f"{'https' if self.service.tls else 'http'}://{self._near}:{self.service.port}"
+
+    @property
+    def grpc_address(self) -> str:
+        """The same for its gRPC port, as host:port."""
+        return f"{self._near}:{self.service.grpc.port}"
+
+    @property
+    def _near(self) -> str:
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.service.host, self.service.host)
-        scheme = "https" if self.service.tls else "http"
-        return f"{scheme}://{f'[{host}]' if ':' in host else host}:{self.service.port}"
+        return f"[{host}]" if ":" in host else host
 
     @property
     def default_tier(self) -> str:
