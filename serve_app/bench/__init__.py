@@ -1,1 +1,0 @@
-"""Measuring a deployment from outside: load, latencies, refusals, and what Triton says about its batches."""
