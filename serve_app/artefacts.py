@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
 from serve_app.model_files import file_faults
@@ -11,6 +10,7 @@ from serve_app.project import Project
 from serve_app.spec import ProfileName, Spec
 from serve_app.spec.findings import show_place
 from serve_app.spec.profile import Triton
+from serve_app.spec.versions import older
 from serve_app.triton.error import TritonError
 from serve_app.triton.find import Installation, find, is_on_path
 from serve_app.weights.archive import unpack_wheel
@@ -67,16 +67,8 @@ def _check_files(project: Project, spec: Spec) -> None:
 def check_version(installation: Installation, oldest: str) -> None:
     """TritonError where the server is older than the profile says it may be. One that does not tell is taken."""
     found = installation.version
-    if found is not None and is_older(found, oldest):
+    if found is not None and older(found, oldest):
         raise TritonError(
             f"{installation.binary} is Triton {found}, and the spec's profile needs {oldest} or newer: use a newer "
             "one, or take it off PATH."
         )
-
-
-def is_older(version: str, than: str) -> bool:
-    return _numbers(version) < _numbers(than)
-
-
-def _numbers(version: str) -> list[int]:
-    return [int(part) for part in re.findall(r"\d+", version)[:3]]

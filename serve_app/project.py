@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,8 +64,12 @@ def project_of(spec_file: Path) -> Project | None:
 
 def stale_files(project: Project, spec: Spec) -> dict[str, str]:
     """The diff of each generated file that is not what the spec renders, by its path in the project."""
+    return _stale(project, render(spec))
+
+
+def _stale(project: Project, rendered: Mapping[str, str]) -> dict[str, str]:
     diffs = {}
-    for name, wanted in render(spec).items():
+    for name, wanted in rendered.items():
         present = _present(project.root / name)
         if present != wanted:
             old = "/dev/null" if present is None else name
@@ -88,7 +93,7 @@ def _present(path: Path) -> str | None:
 def write_files(project: Project, spec: Spec) -> list[str]:
     """Write every generated file that is stale; answer their paths in the project."""
     rendered = render(spec)
-    stale = list(stale_files(project, spec))
+    stale = list(_stale(project, rendered))
     for name in stale:
         try:
             _write(project.root / name, rendered[name])

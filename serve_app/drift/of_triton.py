@@ -11,7 +11,6 @@ from google.protobuf import text_format
 from pydantic import TypeAdapter
 from tritonclient.grpc import model_config_pb2 as pb
 
-from serve_app.artefacts import is_older
 from serve_app.drift.difference import Drift, leaves, shown
 from serve_app.render.changes import Effect
 from serve_app.render.ray_serve import TRITON
@@ -19,6 +18,7 @@ from serve_app.render.triton import model_config
 from serve_app.spec import Spec, digest
 from serve_app.spec.built import built_from
 from serve_app.spec.units import show_duration
+from serve_app.spec.versions import older
 from serve_app.triton.reported import config_differences
 
 _RESTART = "no redeploy changes it: start the service anew"
@@ -72,7 +72,7 @@ def _models(spec: Spec, report: Mapping[str, Any], part: str, effect: Effect | N
 def _version(spec: Spec, report: Mapping[str, Any], part: str) -> Iterator[Drift]:
     oldest = spec.profiles[spec.primary_profile].triton.version
     found = report["version"]
-    if found is not None and is_older(found, oldest):
+    if found is not None and older(found, oldest):
         remedy = f"install Triton {oldest} or newer there, and start the service anew"
         yield Drift(part, "version", found, f"{oldest} or newer", None, remedy)
 

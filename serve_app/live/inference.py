@@ -9,14 +9,12 @@ from typing import Any
 from tritonclient.grpc import service_pb2
 
 from serve_app.spec.model import Ensemble, Input, Model, Output
-from serve_app.spec.tensors import Tensor
+from serve_app.spec.tensors import WIDTHS, Tensor
 
 # What a dimension that varies is tried with. Networks that shrink their input can do nothing with one pixel.
 SIZES = (1, 32, 256)
-_BYTES = {
-    "BOOL": 1, "UINT8": 1, "UINT16": 2, "UINT32": 4, "UINT64": 8, "INT8": 1, "INT16": 2, "INT32": 4, "INT64": 8,
-    "FP16": 2, "FP32": 4, "FP64": 8, "BF16": 2, "BYTES": 4,
-}  # fmt: skip
+# Of an empty string, which is its length alone.
+_STRING_BYTES = 4
 LARGEST = 256 * 2**20
 
 
@@ -69,7 +67,7 @@ def miscounts(response: Any) -> Iterator[tuple[str, str]]:
 
 def _miscount(datatype: str, elements: int, content: bytes) -> str | None:
     if datatype != "BYTES":
-        wanted = _BYTES[datatype] * elements
+        wanted = WIDTHS[datatype] * elements
         return None if len(content) == wanted else f"{wanted} bytes, and comes with {len(content)}"
     found = _strings(content)
     if found is None:
@@ -112,7 +110,7 @@ def _request(
 
 
 def _size(tensor: Tensor, shape: Sequence[int]) -> int:
-    return _BYTES[tensor.wire] * prod(shape)
+    return (tensor.width or _STRING_BYTES) * prod(shape)
 
 
 def _sized(dims: Sequence[int], size: int) -> list[int]:

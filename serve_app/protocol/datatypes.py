@@ -10,24 +10,10 @@ from typing import Any
 
 from serve_app.protocol.limits import Limits
 from serve_app.protocol.refusals import invalid, too_large
+from serve_app.spec.tensors import WIDTHS
 
 BYTES = "BYTES"
-SIZES = {
-    "BOOL": 1,
-    "UINT8": 1,
-    "UINT16": 2,
-    "UINT32": 4,
-    "UINT64": 8,
-    "INT8": 1,
-    "INT16": 2,
-    "INT32": 4,
-    "INT64": 8,
-    "FP16": 2,
-    "FP32": 4,
-    "FP64": 8,
-    "BF16": 2,
-    BYTES: 0,
-}
+SIZES = {**WIDTHS, BYTES: 0}
 # Those that Triton ranks for the classification extension.
 RANKED = {*SIZES} - {"BOOL", "FP16", "BF16", BYTES}
 _CODES = {

@@ -53,6 +53,11 @@ class Tensor:
         return _WIRE.get(self.dtype) or str(np_to_triton_dtype(np.dtype(self.numpy)))
 
     @property
+    def width(self) -> int | None:
+        """Bytes of one element; None for strings, each of which has its own."""
+        return WIDTHS.get(self.wire)
+
+    @property
     def fixed(self) -> bool:
         """Whether no dimension varies."""
         return -1 not in self.dims
@@ -65,6 +70,14 @@ class Tensor:
         if fits and array.dtype == np.dtype(self.numpy):
             return None
         return f"{array.dtype}{list(array.shape)} is not a batch of {self}"
+
+
+# Bytes of one element, by the type's name on the wire.
+WIDTHS = {
+    Tensor(dtype, ()).wire: 2 if dtype == "bfloat16" else np.dtype(numpy).itemsize
+    for dtype, numpy in DTYPES.items()
+    if dtype != "string"
+}
 
 
 def parse_dtype(text: str) -> str:

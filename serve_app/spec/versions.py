@@ -6,6 +6,8 @@ is older than the oldest of them, and none was removed.
 
 from __future__ import annotations
 
+import re
+
 # Full name of a field of Triton's ModelConfig → the first server that knows it. Others refuse the whole file.
 TRITON_FIELDS = {
     "ModelConfig.runtime": "2.42.0",
@@ -33,12 +35,12 @@ PYTRITON = {
 
 
 def older(version: str, than: str) -> bool:
-    """Whether a version of three numbers comes before another."""
+    """Whether a version comes before another, by its first three numbers."""
     return _numbers(version) < _numbers(than)
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(map(int, version.split(".")))
+    return tuple(map(int, re.findall(r"\d+", version)[:3]))
 
 
 # Ray Serve's: compared from `ray/serve/schema.py` and `config.py` in the wheels 2.40.0 to 2.60.0; no patch release

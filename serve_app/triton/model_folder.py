@@ -16,6 +16,7 @@ from tritonclient.grpc import model_config_pb2 as pb
 
 from serve_app.spec.findings import Place, Rule, error, warning
 from serve_app.spec.model import PYTHON, USUAL_FILES
+from serve_app.spec.tensors import WIDTHS
 from serve_app.triton.backend import ONNX_MODEL
 from serve_app.triton.model_code import lack, numpy_calls, parse_code
 
@@ -64,10 +65,6 @@ NO_ENVIRONMENT = error(
 )  # fmt: skip
 
 _PULL = "run `tandem models pull` if the spec gives the model weights, else put the file there"
-_BYTES = {
-    "BOOL": 1, "UINT8": 1, "UINT16": 2, "UINT32": 4, "UINT64": 8, "INT8": 1, "INT16": 2, "INT32": 4, "INT64": 8,
-    "FP16": 2, "FP32": 4, "FP64": 8, "BF16": 2,
-}  # fmt: skip
 # The python backend's own words for an environment of a model, and for the model's folder in its path.
 _ENVIRONMENT = "EXECUTION_ENV_PATH"
 _MODEL_FOLDER = "$$TRITON_MODEL_DIRECTORY"
@@ -154,7 +151,7 @@ def _input_file(
     if not file.is_file():
         yield FileFault(NO_INPUT_FILE, file, "is missing", about)
         return
-    each = _BYTES.get(pb.DataType.Name(given.data_type).removeprefix("TYPE_"))
+    each = WIDTHS.get(pb.DataType.Name(given.data_type).removeprefix("TYPE_"))
     if each is None or -1 in given.dims:  # strings are as long as they are
         return
     wanted, found = each * math.prod(given.dims), file.stat().st_size

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from datetime import timedelta
 from math import prod
 
-import numpy as np
-
 from serve_app.spec.checks.registry import of_each_model, of_each_model_in_each_profile, of_each_profile
 from serve_app.spec.findings import Faults, Place, error
 from serve_app.spec.model import Model
@@ -56,8 +54,7 @@ CACHE_SIZE = error(
 
 def _bytes(tensor: Tensor) -> int:
     """What one item takes. A text is at least its length in four bytes, and a dimension that varies counts as 1."""
-    width = {"string": 4, "bfloat16": 2}.get(tensor.dtype) or np.dtype(tensor.numpy).itemsize
-    return prod(dim for dim in tensor.dims if dim != -1) * width
+    return prod(dim for dim in tensor.dims if dim != -1) * (tensor.width or 4)
 
 
 def _too_large(place: Place, tensor: Tensor, batch: int) -> Faults:

@@ -9,8 +9,6 @@ import math
 from collections.abc import Iterable, Iterator
 from math import prod
 
-import numpy as np
-
 from serve_app.spec.checks.registry import of_each_profile
 from serve_app.spec.checks.tensors import known_tensors
 from serve_app.spec.findings import Faults, error, warning
@@ -113,10 +111,7 @@ def _in_shared_memory(found: Resolved) -> int:
 def _bytes(entry: Input | Output) -> int:
     """The most that one item of a tensor takes; 0 where that is not known."""
     dims = entry.largest if isinstance(entry, Input) and entry.largest is not None else entry.tensor.dims
-    if -1 in dims or entry.tensor.dtype == "string":
-        return 0
-    width = 2 if entry.tensor.dtype == "bfloat16" else np.dtype(entry.tensor.numpy).itemsize
-    return prod(dims) * width
+    return 0 if -1 in dims else prod(dims) * (entry.tensor.width or 0)
 
 
 def _sum(held: dict[str, int]) -> str:
