@@ -107,7 +107,7 @@ async def test_varying_tensors_and_warm_ups_are_not_what_one_would_think(trapped
             client.infer("optional", [], client_timeout=20)
 
         # T137: a preferred size is not reached by requests of different dimensions, unless they are ragged.
-        mixed = [tensor(np.zeros((1, size), np.float32), "FP32") for size in (1, 2, 1, 2)]
+        mixed = [tensor(np.zeros((1, size), np.float32), "FP32") for size in (1, 2, 3, 4)]
         assert {answer.item() for answer in ask_together(trapped.address, "shapes", mixed)} == {1}
         assert {answer.item() for answer in ask_together(trapped.address, "ragged", mixed)} == {4}
 
