@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
 import signal
 import sys
-import time
 from pathlib import Path
 from typing import Any, Literal
 
 import click
 
+from serve_app.bench.command import bench
+from serve_app.bench.error import BenchError
 from serve_app.cluster.error import ClusterError
 from serve_app.importing.error import RepositoryError
-from serve_app.project import ProjectError, find_project, left_over, project_of, stale_files, write_files
+from serve_app.progress import timed_progress
+from serve_app.project import (
+    ProjectError,
+    find_project,
+    left_over,
+    project_of,
+    stale_files,
+    write_files,
+    write_generated,
+)
 from serve_app.render import SPEC_FILE
 from serve_app.reports import FORMATS, render_text
 from serve_app.spec import SpecError
 from serve_app.spec.load import Report
 from serve_app.triton.error import TritonError
-from serve_app.weights.errors import Progress, WeightsError
+from serve_app.weights.errors import WeightsError
 
-FAILURES = (ClusterError, ProjectError, RepositoryError, TritonError, WeightsError)
+FAILURES = (BenchError, ClusterError, ProjectError, RepositoryError, TritonError, WeightsError)
 
 
 class _Commands(click.Group):
@@ -49,6 +60,9 @@ class _Commands(click.Group):
 @click.pass_context
 def main(context: click.Context, project: Path | None) -> None:
     """Serve models with Ray Serve in front and an embedded Triton behind, both configured from one spec."""
+    # A file's name need not be text, and a terminal need not show all text that there is.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     context.obj = project
 
 
@@ -58,11 +72,6 @@ def _show(report: Report, *, err: bool = False) -> None:
     width = shutil.get_terminal_size().columns if output.isatty() else None
     colours = False if "NO_COLOR" in os.environ else None
     click.echo(render_text(report, width), nl=False, err=err, color=colours)
-
-
-def _progress(*, to_stderr: bool = False) -> Progress:
-    start = time.monotonic()
-    return lambda text: click.echo(f"[{time.monotonic() - start:5.1f} s] {text}", err=to_stderr)
 
 
 @main.command()
@@ -143,7 +152,7 @@ def _tried(report: Report, path: Path) -> Report:
         click.echo("not tried live: correct the errors first", err=True)
         return report
     _end_on_signals()
-    return report.adding(live_faults(project, report.spec, _progress(to_stderr=True)))
+    return report.adding(live_faults(project, report.spec, timed_progress(to_stderr=True)))
 
 
 def _end_on_signals() -> None:
@@ -190,7 +199,7 @@ def pull(given: Path | None) -> None:
 
     project = find_project(given)
     spec = project.spec()
-    prepare_all(project, spec, spec.primary_profile, _progress())
+    prepare_all(project, spec, spec.primary_profile, timed_progress())
 
 
 @main.command()
@@ -202,7 +211,7 @@ def up(given: Path | None, profile: Literal["embedded"], sample: bool) -> None:
     from serve_app.cluster.up import up as bring_up
 
     _end_on_signals()
-    bring_up(find_project(given), profile, _progress(), sample=sample)
+    bring_up(find_project(given), profile, timed_progress(), sample=sample)
 
 
 @main.command()
@@ -211,7 +220,7 @@ def down(given: Path | None) -> None:
     """End what `tandem up` started, after the requests that it is working on."""
     from serve_app.cluster.up import down as bring_down
 
-    bring_down(find_project(given), _progress())
+    bring_down(find_project(given), timed_progress())
 
 
 @main.command()
@@ -232,17 +241,19 @@ def drift(given: Path | None, dashboard: str | None, form: str) -> None:
     """Compare what runs with the spec, and say what a redeploy would do about each difference.
 
     The token of a cluster that `tandem up` did not start is looked for where Ray looks: in $RAY_AUTH_TOKEN first.
-    Exits with 1 where anything differs.
+    Exits with 1 where anything differs. Ray does not tell the environment of Ray Serve's controller, nor its logging
+    where the application has its own; tracing is compared as Ray Serve was told of it last.
     """
     from serve_app.drift.cluster import find_dashboard
     from serve_app.drift.drift import find_drift
+    from serve_app.drift.of_cluster import not_compared
     from serve_app.drift.report import render_json, render_text
 
     project = find_project(given)
     spec = project.spec()
     found = find_dashboard(project, spec, dashboard)
-    differences = find_drift(spec, found, _progress(to_stderr=True))
-    rendered = (render_json if form == "json" else render_text)(found.url, differences)
+    differences = find_drift(spec, found, timed_progress(to_stderr=True))
+    rendered = (render_json if form == "json" else render_text)(found.url, differences, not_compared(spec))
     click.echo(rendered, nl=False)
     if differences:
         raise click.exceptions.Exit(1)
@@ -289,15 +300,14 @@ def import_(
     usual = Path(os.environ.get("TANDEM_PROJECT", ""))
     path = output or (given or usual) / SPEC_FILE
     written = None if str(path) == "-" else path
-    if written is not None and written.exists() and not force:
+    if written is not None and os.path.exists(written) and not force:
         raise click.UsageError(f"{path} exists; name another --output, or overwrite it with --force")
     own = project_of(written) if written is not None else None
     imported = import_repository(repository, profile, str(written or "<stdout>"), schema=own is not None)
     if written is None:
         click.echo(imported.text, nl=False)
     else:
-        written.parent.mkdir(parents=True, exist_ok=True)
-        written.write_text(imported.text, encoding="utf-8")
+        write_generated(Path(os.path.realpath(written)), imported.text)
     for line in summary(imported, repository):
         click.echo(line, err=True)
     if imported.report.findings:
@@ -334,3 +344,6 @@ def verify(
         url, selfie.read_bytes(), document.read_bytes(), [frame.read_bytes() for frame in frames]
     )
     click.echo(json.dumps(answer, indent=2, ensure_ascii=False) if as_json else show_verification(answer))
+
+
+main.add_command(bench)

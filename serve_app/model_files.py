@@ -5,34 +5,40 @@ What `tandem render` and `tandem models pull` have still to make is not missing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 from google.protobuf import json_format
 
+from serve_app.files import check_size, lost_link
 from serve_app.project import Project, project_of
 from serve_app.render import VERSION_KEEPER
 from serve_app.render.triton import model_config
 from serve_app.spec import ProfileName, Spec
-from serve_app.spec.findings import Fault, Faults, Place, error
+from serve_app.spec.findings import Fault, Place, error
 from serve_app.spec.load import Report, examine_file
-from serve_app.spec.model import ONNX_FILE, PYTHON_FILE, Model
+from serve_app.spec.model import AS_IS, ONNX_FILE, PYTHON_FILE, Model
 from serve_app.spec.part import Unknown
 from serve_app.spec.profile import Triton
 from serve_app.spec.resolved import Resolved
 from serve_app.triton.model_folder import (
     NO_ENVIRONMENT,
+    NO_FOLDER,
     NO_MODEL_FILE,
     NO_VERSION,
     NUMPY_2,
+    UNREADABLE,
     FileFault,
     folder_faults,
     model_file,
     served_versions,
 )
-from serve_app.weights.agreement import disagreements
+from serve_app.weights.agreement import NO_WEIGHTS_BESIDE, NOT_ONNX, disagreements, lost_weights
 from serve_app.weights.errors import WeightsError
 from serve_app.weights.fetch import sha256_of
+from serve_app.weights.onnx_file import LARGEST, NotOnnx, read_graph
 from serve_app.weights.prepare import LocalFile, Source, missing
 from serve_app.weights.sources import sources
 
@@ -44,6 +50,8 @@ OTHER_SOURCE = error(
     "W011", "A file of weights with another SHA-256 than the spec pins", "it is refused when the model is prepared",
     "write its sha256, if it is the file you mean",
 )  # fmt: skip
+
+_T = TypeVar("_T")
 
 
 def examine_with_files(spec_file: Path) -> Report:
@@ -62,9 +70,12 @@ def file_faults(project: Project, spec: Spec, wanted: Callable[[Place], bool] = 
     """What is wrong with the files of the models and ensembles whose place `wanted` wants."""
     made = _still_made(project, spec)
     faults: list[Fault] = []
-    for source in sources(project.root, spec):
-        if wanted(("models", source.model)):
-            faults += _source_faults(project, source)
+    found = {source.model: source for source in sources(project.root, spec) if wanted(("models", source.model))}
+    for source in found.values():
+        faults += _source_faults(project, source)
+    for name, model in spec.models.items():
+        if wanted(("models", name)):
+            faults += _known(_graph_faults(project, spec, name, model, found.get(name)))
     for kind, names in (("models", spec.models), ("ensembles", spec.ensembles)):
         for name in names:
             if wanted((kind, name)):
@@ -73,10 +84,10 @@ def file_faults(project: Project, spec: Spec, wanted: Callable[[Place], bool] = 
     return list(dict.fromkeys(faults))
 
 
-def _known(faults: Faults) -> Faults:
-    """The faults up to the first thing that follows from another part of the spec, which is wrong."""
+def _known(found: Iterable[_T]) -> Iterator[_T]:
+    """What is found up to the first thing that follows from another part of the spec, which is wrong."""
     try:
-        yield from faults
+        yield from found
     except (Unknown, ValueError, json_format.ParseError):  # protobuf refuses a number out of its range
         return
 
@@ -85,39 +96,89 @@ def _source_faults(project: Project, source: Source) -> Iterator[Fault]:
     if not isinstance(source.file, LocalFile):
         return  # a package's is checked when it is fetched
     place: Place = ("models", source.model, "weights")
-    path = source.file.path
-    if path.is_file():
-        if (found := sha256_of(path)) != source.file.sha256:
-            yield OTHER_SOURCE.at((*place, "sha256"), f"{_shown(project, path)} has {found}")
-        return
+    path, shown = source.file.path, _shown(project, source.file.path)
     try:
-        needed = bool(missing([source], project.repository))
+        if _own_model(source) is not None:
+            check_size(path, LARGEST)
+        if (found := sha256_of(path)) != source.file.sha256:
+            yield OTHER_SOURCE.at((*place, "sha256"), f"{shown} has {found}")
+    except FileNotFoundError:
+        if _is_needed(project, source):
+            link = lost_link(path)
+            yield NO_SOURCE.at((*place, "file"), f"{shown} is {link}" if link else f"there is no file {shown}")
+    except OSError as broken:
+        yield UNREADABLE.at(
+            (*place, "file"),
+            f"{shown} cannot be read: {broken.strerror}",
+            consequence=NO_SOURCE.consequence,
+            remedy="give a file that can be read",
+        )
+
+
+def _is_needed(project: Project, source: Source) -> bool:
+    try:
+        return bool(missing([source], project.repository))
     except WeightsError:
-        return  # its recipe cannot be loaded, which the checks of the spec's code say
-    if needed:
-        yield NO_SOURCE.at((*place, "file"), f"there is no file {_shown(project, path)}")
+        return False  # its recipe cannot be loaded, which the checks of the spec's code say
+
+
+def _own_model(source: Source | None) -> Path | None:
+    """The user's own file, where it is the model already."""
+    file = source.file if source is not None and source.recipe == AS_IS else None
+    return file.path if isinstance(file, LocalFile) else None
+
+
+def _graph_faults(project: Project, spec: Spec, name: str, model: Model, source: Source | None) -> Iterator[Fault]:
+    """What is wrong with the ONNX files of a model.
+
+    A file of the user's own that is the model already stands for the model.onnx that is made of it, or will be.
+    """
+    base: Place = ("models", name)
+    prepared, own = project.repository / name / "1" / ONNX_FILE, _own_model(source)
+    batches: dict[Path, set[int]] = {} if own is None else {own: set()}
+    for profile in spec.profiles:
+        for path, max_batch in _known(_graphs(project, spec, name, profile)):
+            batches.setdefault(own if own is not None and path == prepared else path, set()).add(max_batch)
+    for path, found in batches.items():
+        shown, place = _shown(project, path), (*base, "weights", "file") if path == own else base
+        try:
+            graph = read_graph(path, whole=path == own and not prepared.is_file())
+        except NotOnnx as broken:
+            yield NOT_ONNX.at(place, f"{shown} cannot be read ({broken})")
+            continue
+        except OSError:
+            continue  # found where it is looked for
+        folder = prepared.parent if path == own else path.parent
+        for lost in lost_weights(graph, folder):
+            what = f"{shown} has weights in {lost}, which is not in {_shown(project, folder)}"
+            yield NO_WEIGHTS_BESIDE.at(place, what)
+        for max_batch in sorted(found):
+            yield from disagreements(graph, model, max_batch, base)
+
+
+def _graphs(project: Project, spec: Spec, name: str, profile: ProfileName) -> Iterator[tuple[Path, int]]:
+    """The ONNX files that the profile's server loads, also those that are still made, each with its max_batch."""
+    folder, config = project.repository / name, model_config(spec, name, profile)
+    has_tandems_code = Resolved(spec, name, profile).has_tandems_code
+    for version in served_versions(folder, config) or [folder / "1"]:
+        file = version / ONNX_FILE if has_tandems_code else model_file(version, config)
+        if file is not None and (config.backend == "onnxruntime" or file.suffix == ".onnx"):
+            yield file / ONNX_FILE if os.path.isdir(file) else file, config.max_batch_size
 
 
 def _folder_faults(
     project: Project, spec: Spec, name: str, profile: ProfileName, base: Place, made: set[Path]
 ) -> Iterator[Fault]:
-    folder = project.repository / name
-    config = model_config(spec, name, profile)
-    served = spec.served(name)
-    for problem in folder_faults(folder, config):
+    for problem in folder_faults(project.repository / name, model_config(spec, name, profile)):
         # What another device's profile loads is often made there, as TensorRT's engines are.
         if profile != spec.primary_profile and problem.rule in (NO_MODEL_FILE, NO_VERSION, NO_ENVIRONMENT):
             continue
         if problem.rule is NUMPY_2 and not _misreads_numpy_2(spec.profiles[profile].triton):
             continue
-        if not any(path == problem.file or problem.file in path.parents for path in made):
-            yield _fault(project, problem, _place(spec, name, profile, base, problem))
-    if isinstance(served, Model):
-        has_tandems_code = Resolved(spec, name, profile).has_tandems_code
-        for version in served_versions(folder, config):
-            file = version / ONNX_FILE if has_tandems_code else model_file(version, config)
-            if file is not None and file.is_file() and (config.backend == "onnxruntime" or file.suffix == ".onnx"):
-                yield from disagreements(file, served, config.max_batch_size, base)
+        will_be = any(path == problem.file or problem.file in path.parents for path in made)
+        if problem.rule is NO_FOLDER or not will_be:
+            place = _place(spec, name, profile, base, problem)
+            yield problem.rule.at(place, f"{_shown(project, problem.file)} {problem.what}", remedy=problem.remedy)
 
 
 def _misreads_numpy_2(triton: Triton) -> bool:
@@ -135,12 +196,6 @@ def _place(spec: Spec, name: str, profile: ProfileName, base: Place, problem: Fi
     return (*base, *problem.about)
 
 
-def _fault(project: Project, problem: FileFault, place: Place) -> Fault:
-    # What `tandem models pull` and `tandem render` make is never missing here.
-    remedy = None if problem.rule is NO_MODEL_FILE else problem.remedy
-    return problem.rule.at(place, f"{_shown(project, problem.file)} {problem.what}", remedy=remedy)
-
-
 def _shown(project: Project, path: Path) -> str:
     return str(path.relative_to(project.root)) if path.is_relative_to(project.root) else str(path)
 
@@ -154,8 +209,8 @@ def _still_made(project: Project, spec: Spec) -> set[Path]:
         if model.weights is not None:
             onnx = project.repository / name / "1" / ONNX_FILE
             # A recipe may make a label file too, together with the model.
-            made |= {onnx} if onnx.exists() else {onnx, *(onnx.parents[1] / labels for labels in _labels(model))}
-    return {path for path in made if not path.exists()}
+            made |= {onnx} if os.path.exists(onnx) else {onnx, *(onnx.parents[1] / labels for labels in _labels(model))}
+    return {path for path in made if not os.path.exists(path)}
 
 
 def _labels(model: Model) -> list[str]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import difflib
+import glob
 import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from serve_app.files import opened, read_file, write_whole
 from serve_app.render import GENERATED, MODEL_REPOSITORY, SERVE_CONFIG, SPEC_FILE, render
 from serve_app.spec import Spec, load_spec
+
+_LARGEST = 2**26
 
 
 class ProjectError(Exception):
@@ -47,7 +50,7 @@ def find_project(given: Path | None = None) -> Project:
     named = given or (Path(os.environ["TANDEM_PROJECT"]) if "TANDEM_PROJECT" in os.environ else None)
     candidates = [named] if named else [Path.cwd(), Path(__file__).resolve().parent.parent]
     for root in candidates:
-        if (root / SPEC_FILE).is_file():
+        if os.path.lexists(root / SPEC_FILE):  # what is wrong with it is said where it is read
             return Project(root.resolve())
     looked = " or ".join(str(root) for root in candidates)
     raise ProjectError(
@@ -57,7 +60,7 @@ def find_project(given: Path | None = None) -> Project:
 
 def project_of(spec_file: Path) -> Project | None:
     """The project whose own spec this file is, by where it lies; None where it is none's."""
-    path = spec_file.resolve()
+    path = Path(os.path.realpath(spec_file))  # also where links lead in a circle
     found = Project(path.parents[1]) if len(path.parents) > 1 else None
     return found if found is not None and found.spec_file == path else None
 
@@ -82,10 +85,11 @@ def _stale(project: Project, rendered: Mapping[str, str]) -> dict[str, str]:
 
 def _present(path: Path) -> str | None:
     """The text of a generated file; None where there is none. ProjectError where something else has its place."""
+    _check_place(path)
     try:
-        if path.exists() and not path.is_file():
-            raise ProjectError(f"{path} is no file, and stands where a generated one belongs; remove it")
-        return path.read_text(encoding="utf-8", errors="replace") if path.exists() else None
+        return read_file(path, _LARGEST).decode(errors="replace").replace("\r\n", "\n")
+    except FileNotFoundError:
+        return None
     except OSError as broken:
         raise ProjectError(f"{path} cannot be read: {broken.strerror}; mend that, or remove it") from None
 
@@ -95,39 +99,35 @@ def write_files(project: Project, spec: Spec) -> list[str]:
     rendered = render(spec)
     stale = list(_stale(project, rendered))
     for name in stale:
-        try:
-            _write(project.root / name, rendered[name])
-        except OSError as broken:
-            raise ProjectError(f"{project.root / name} cannot be written: {broken.strerror}") from None
+        write_generated(project.root / name, rendered[name])
     return stale
 
 
-def _write(path: Path, text: str) -> None:
-    """Put the whole text in the file's place, or leave what is there."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    new = Path(name)
+def write_generated(path: Path, text: str) -> None:
+    """Put a generated file in its place, whole. ProjectError where that cannot be."""
+    _check_place(path)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        new.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o644)
-        new.replace(path)
-    except BaseException:
-        new.unlink()
-        raise
+        write_whole(path, text)
+    except OSError as broken:
+        raise ProjectError(f"{path} cannot be written: {broken.strerror}") from None
+
+
+def _check_place(path: Path) -> None:
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise ProjectError(f"{path} is no file, and stands where a generated one belongs; remove it")
 
 
 def left_over(project: Project, spec: Spec) -> list[str]:
     """What `tandem render` wrote for an earlier spec and nobody asks for now, one sentence each with what to remove."""
     rendered = render(spec)
     found = []
-    for folder in sorted(entry for entry in project.repository.glob("*") if entry.is_dir()):
+    for folder in sorted(entry for entry in project.repository.glob("*") if os.path.isdir(entry)):
         name = folder.relative_to(project.root).as_posix()
         generated = [
-            path.relative_to(project.root).as_posix()
+            f"{name}/{file}"
             for pattern in ("config.pbtxt", "configs/*.pbtxt", "*/*.py")
-            for path in sorted(folder.glob(pattern))
-            if _is_generated(path)
+            for file in sorted(glob.glob(pattern, root_dir=folder))
+            if _is_generated(folder / file)
         ]
         if generated and folder.name not in {*spec.models, *spec.ensembles}:
             found.append(f"{name}: of a model that the spec does not have; remove the folder if you need nothing in it")
@@ -137,5 +137,8 @@ def left_over(project: Project, spec: Spec) -> list[str]:
 
 
 def _is_generated(path: Path) -> bool:
-    with path.open(encoding="utf-8", errors="replace") as file:
-        return GENERATED in file.read(1000)
+    try:
+        with opened(path) as file:
+            return GENERATED.encode() in file.read(1000)
+    except OSError:  # Tandem writes files that can be read
+        return False

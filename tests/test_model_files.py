@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
+import onnxruntime
 import pytest
 import yaml
 from click.testing import CliRunner
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
+from onnxruntime.capi.onnxruntime_pybind11_state import Fail, RuntimeException
 
 from serve_app.cli import main
 from serve_app.model_files import examine_with_files
@@ -20,6 +25,7 @@ from serve_app.project import Project, left_over, write_files
 from serve_app.spec import load_spec
 from serve_app.spec.findings import Finding
 from tests.rules.case import merged, patched
+from tests.test_files import ODD
 
 CODE = """
 class TritonPythonModel:
@@ -108,6 +114,23 @@ def graph(
     nodes = [helper.make_node("Identity", [names[0]], [output.name]) for output in outputs]
     made = helper.make_graph(nodes, "g", inputs, outputs)
     return helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def onnx_bytes(doc_string: str = "", **options: Any) -> bytes:
+    made = graph(**options)
+    made.doc_string = doc_string
+    return made.SerializeToString()
+
+
+def with_weights() -> onnx.ModelProto:
+    made = graph()
+    made.graph.node[0].CopyFrom(helper.make_node("Add", ["x", "w"], ["y"]))
+    made.graph.initializer.append(numpy_helper.from_array(np.zeros(4, np.float32), "w"))
+    return made
+
+
+def digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 @pytest.fixture
@@ -277,8 +300,29 @@ def test_a_graph_without_the_specs_batch_input(files: Files) -> None:
 
 
 def test_a_file_that_is_no_onnx_model(files: Files) -> None:
-    files.onnx().write_bytes(b"<html>")
-    assert [finding.code for finding in files.findings()] == ["W012"]
+    native(files, {}, graph())
+    for junk in (b"<html>", b""):
+        (files.version / "model.onnx").write_bytes(junk)
+        found = files.only()
+        assert (found.code, found.place) == ("W012", "models.m")
+        assert "model_repository/m/1/model.onnx cannot be read (" in found.message
+    assert "(it holds no graph)" in found.message
+
+
+def test_a_graph_whose_weights_are_in_another_file(files: Files) -> None:
+    made = with_weights()
+    native(files, {}, made)
+    onnx.save(made, files.version / "model.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
+    assert files.findings() == []
+    (files.version / "w.bin").unlink()
+    found = files.only()
+    assert (found.code, found.place) == ("W033", "models.m")
+    assert found.message == (
+        "model_repository/m/1/model.onnx has weights in w.bin, which is not in model_repository/m/1: the model cannot "
+        "be loaded; put that file there, or export the model as one file"
+    )
+    with pytest.raises((Fail, RuntimeException), match=r"w\.bin"):
+        onnxruntime.InferenceSession(files.version / "model.onnx")
 
 
 # -- weights of the project's own
@@ -294,10 +338,258 @@ def test_a_missing_file_of_weights(files: Files) -> None:
 
 def test_a_file_of_weights_that_is_not_the_pinned_one(files: Files) -> None:
     files.onnx()
-    (files.project.root / "weights.onnx").write_bytes(b"another")
+    another = onnx_bytes(doc_string="another")
+    (files.project.root / "weights.onnx").write_bytes(another)
     found = files.only()
     assert (found.code, found.place) == ("W011", "models.m.weights.sha256")
-    assert hashlib.sha256(b"another").hexdigest() in found.message
+    assert digest(another) in found.message
+
+
+# -- weights that are the model already, before and after `tandem models pull`
+
+
+@pytest.fixture(params=["before", "after"])
+def own(request: pytest.FixtureRequest, files: Files) -> Callable[[bytes], None]:
+    """Makes what it is given the model's own file, which is prepared already or not."""
+
+    def own(content: bytes, **patch: Any) -> None:
+        files.onnx()
+        (files.project.root / "weights.onnx").write_bytes(content)
+        weights = {"file": "weights.onnx", "sha256": digest(content)}
+        files.model({"backend": "onnx", "weights": weights, **patch})
+        if request.param == "after":
+            (files.version / "model.onnx").write_bytes(content)
+        else:
+            shutil.rmtree(files.folder)
+
+    return own
+
+
+def test_a_sound_file_of_the_users_own_has_no_finding(files: Files, own: Any) -> None:
+    own(onnx_bytes())
+    assert files.findings() == []
+
+
+@pytest.mark.parametrize("content", [b"<html>", b""], ids=["a page", "empty"])
+def test_junk_is_found_in_the_users_own_file(files: Files, own: Any, content: bytes) -> None:
+    own(content)
+    found = files.only()
+    assert (found.code, found.place) == ("W012", "models.m.weights.file")
+    assert found.message.startswith("weights.onnx cannot be read (")
+    assert found.message.endswith(
+        "): the model cannot be loaded; export the model again, or correct the recipe that prepares it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("made", "code", "place", "says"),
+    [
+        ({"names": ("image", "y")}, "W013", "models.m.inputs.x", "the graph's inputs are image"),
+        ({"more_inputs": ("scale",)}, "W014", "models.m.inputs", "an input scale"),
+        (
+            {"x": (TensorProto.FLOAT, ["N", 3]), "y": (TensorProto.FLOAT, ["N", 3])},
+            "W017",
+            "models.m.inputs.x",
+            "x of the graph has [3], and the spec [4]",
+        ),
+        ({"x": (TensorProto.FLOAT, [1, 4])}, "W018", "models.m.inputs.x", "is fixed at 1, and max_batch is 8"),
+    ],
+    ids=str,
+)
+def test_other_tensors_are_found_in_the_users_own_file(
+    files: Files, own: Any, made: dict[str, Any], code: str, place: str, says: str
+) -> None:
+    """At the same places before and after, so that what is accepted there stays so."""
+    own(onnx_bytes(**made))
+    assert [(found.code, found.place) for found in files.findings() if says in found.message] == [(code, place)]
+
+
+def test_the_users_own_file_is_what_counts_where_an_older_one_is_prepared(files: Files) -> None:
+    files.onnx(x=(TensorProto.FLOAT, ["N", 5]))
+    content = onnx_bytes()
+    (files.project.root / "weights.onnx").write_bytes(content)
+    weights = {"file": "weights.onnx", "sha256": digest(content)}
+    files.model({"backend": "onnx", "weights": weights})
+    assert files.findings() == []
+
+
+def test_a_file_that_is_not_the_pinned_one_is_compared_all_the_same(files: Files) -> None:
+    files.onnx()
+    onnx.save(graph(x=(TensorProto.FLOAT, ["N", 5])), files.project.root / "weights.onnx")
+    assert [found.code for found in files.findings()] == ["W017", "W011"]
+
+
+def test_an_operator_that_onnx_does_not_have_is_found_before_the_model_is_prepared(files: Files) -> None:
+    made = graph()
+    made.graph.node[0].op_type = "Identitty"
+    files.onnx()
+    content = made.SerializeToString()
+    (files.project.root / "weights.onnx").write_bytes(content)
+    weights = {"file": "weights.onnx", "sha256": digest(content)}
+    files.model({"backend": "onnx", "weights": weights})
+    (files.version / "model.onnx").unlink()
+    found = files.only()
+    assert (found.code, found.place) == ("W012", "models.m.weights.file")
+    assert "Identitty" in found.message
+    assert "\n" not in found.message
+
+
+def test_a_file_that_a_recipe_turns_into_the_model_is_not_compared(files: Files) -> None:
+    files.onnx()
+    content = b"for the recipe"
+    (files.project.root / "weights.onnx").write_bytes(content)
+    recipe = {"prepare": "serve_app.weights.yunet:prepare"}
+    files.model({"backend": "onnx", "weights": {"file": "weights.onnx", "sha256": digest(content), **recipe}})
+    assert files.findings() == []
+
+
+def test_weights_beside_the_users_own_file_do_not_come_along(files: Files) -> None:
+    files.onnx()
+    made = with_weights()
+    path = files.project.root / "weights.onnx"
+    onnx.save(made, path, save_as_external_data=True, location="w.bin", size_threshold=0)
+    files.model({"backend": "onnx", "weights": {"file": "weights.onnx", "sha256": digest(path.read_bytes())}})
+    found = files.only()
+    assert (found.code, found.place) == ("W033", "models.m.weights.file")
+    assert "weights.onnx has weights in w.bin, which is not in model_repository/m/1" in found.message
+
+
+@pytest.mark.parametrize("odd", [odd for odd in ODD if odd != "nothing"])
+def test_the_users_own_file_in_an_odd_state(files: Files, odd: str) -> None:
+    files.onnx()
+    path = files.project.root / "weights.onnx"
+    path.unlink()
+    make, says = ODD[odd]
+    make(path)
+    found = files.only()
+    is_lost = odd == "a link to nothing"
+    assert (found.code, found.place) == ("W010" if is_lost else "W031", "models.m.weights.file")
+    what = "is a link to gone, which does not exist" if is_lost else f"cannot be read: {says}"
+    assert found.message.startswith(f"weights.onnx {what}: the model cannot be prepared; ")
+
+
+def test_a_huge_file_of_the_users_own_is_not_read(files: Files) -> None:
+    files.onnx()
+    with (files.project.root / "weights.onnx").open("wb") as file:
+        file.truncate(2**42)
+    found = files.only()
+    assert (found.code, found.place) == ("W031", "models.m.weights.file")
+    assert found.message == (
+        "weights.onnx cannot be read: it has more than 2 GiB: the model cannot be prepared; "
+        "give a file that can be read"
+    )
+
+
+# -- files in odd states
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize(
+    ("patch", "name", "place", "missing"),
+    [
+        ({"outputs": {"y": {"tensor": "float32[4]", "labels": "l.txt"}}}, "l.txt", "models.m.outputs.y.labels", "W022"),
+        (
+            {"warmup": [{"name": "w", "inputs": {"x": {"file": "x.raw"}}}]},
+            "warmup/x.raw",
+            "models.m.warmup.0.inputs.x.file",
+            "W027",
+        ),
+        ({}, "1/model.py", "models.m.backend", "W019"),
+        ({"file": "mine.py"}, "1/mine.py", "models.m.file", "W019"),
+    ],
+    ids=["labels", "warm-up", "code", "code by name"],
+)
+def test_a_models_file_in_an_odd_state(
+    files: Files, patch: Mapping[str, Any], name: str, place: str, missing: str, odd: str
+) -> None:
+    files.model(patch)
+    path = files.folder / name
+    path.parent.mkdir(exist_ok=True)
+    path.unlink(missing_ok=True)
+    make, says = ODD[odd]
+    make(path)
+    found = files.only()
+    if odd in ("nothing", "a link to nothing"):
+        what = "is missing" if odd == "nothing" else "is a link to gone, which does not exist"
+        assert (found.code, found.place) == (missing, place)
+    else:
+        what = f"cannot be read: {says}"
+        assert (found.code, found.place) == ("W031", place)
+    assert found.message.startswith(f"model_repository/m/{name} {what}: Triton ")
+
+
+@pytest.mark.parametrize("odd", [odd for odd in ODD if odd not in ("nothing", "a folder")])
+def test_an_environment_in_an_odd_state(files: Files, odd: str) -> None:
+    files.model({"parameters": {"EXECUTION_ENV_PATH": "$$TRITON_MODEL_DIRECTORY/environment.tar.gz"}})
+    make, says = ODD[odd]
+    make(files.folder / "environment.tar.gz")
+    found = files.only()
+    is_lost = odd == "a link to nothing"
+    assert (found.code, found.place) == ("W030" if is_lost else "W031", "models.m.parameters.EXECUTION_ENV_PATH")
+    assert ("which does not exist" if is_lost else says) in found.message
+
+
+@pytest.mark.parametrize("name", ["1/model.py", "labels.txt"])
+def test_a_huge_file_is_not_read(files: Files, name: str) -> None:
+    files.model({"outputs": {"y": {"tensor": "float32[4]", "labels": "labels.txt"}}})
+    files.write("labels.txt", "a\nb\nc\nd\n")
+    with (files.folder / name).open("wb") as file:
+        file.truncate(2**42)
+    found = files.only()
+    assert found.code == "W031"
+    assert f"model_repository/m/{name} cannot be read: it has more than 64 MiB" in found.message
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "says"),
+    [
+        ("1", Path.touch, "model_repository/m/1 is a file, where a folder belongs"),
+        ("1", os.mkfifo, "model_repository/m/1 is a FIFO, where a folder belongs"),
+        ("1", lambda path: path.symlink_to("7"), "model_repository/m/1 is a link to 7, which does not exist, where"),
+        ("", Path.touch, "model_repository/m is a file, where a folder belongs"),
+        ("..", Path.touch, "model_repository is a file, where a folder belongs"),
+        ("..", lambda path: path.symlink_to(path.name), "model_repository cannot be read: Too many levels of symb"),
+    ],
+    ids=str,
+)
+def test_something_else_in_a_folders_place(files: Files, name: str, make: Callable[[Path], object], says: str) -> None:
+    path = files.project.repository if name == ".." else files.folder / name
+    shutil.rmtree(path)
+    make(path)
+    found = files.only()
+    assert (found.code, found.place) == ("W032", "models.m")
+    assert found.message.startswith(says)
+    assert found.message.endswith(": Triton finds no model there; put the folder there, and let Triton read it")
+
+
+def test_something_else_in_the_place_of_a_version_that_is_still_made(files: Files) -> None:
+    files.onnx()
+    shutil.rmtree(files.version)
+    files.version.touch()
+    found = files.only()
+    assert (found.code, found.place) == ("W032", "models.m")
+
+
+def test_names_that_are_no_text_are_passed_over_and_shown(files: Files) -> None:
+    (files.folder / os.fsdecode(b"1\xff")).mkdir()
+    (files.project.repository / os.fsdecode(b"\xff")).mkdir()
+    assert files.findings() == []
+    other = files.project.root / os.fsdecode(b"\xff.yaml")
+    other.write_text("application: 7")
+    for form in ("text", "json", "github", "sarif"):
+        shown = CliRunner().invoke(main, ["validate", str(other), "--format", form])
+        assert shown.exit_code == 1, shown.exception
+        assert ("%FF.yaml" if form == "sarif" else r"\udcff.yaml") in shown.stdout
+
+
+@pytest.mark.parametrize("odd", [odd for odd in ODD if odd != "nothing"])
+def test_the_spec_itself_in_an_odd_state(files: Files, odd: str) -> None:
+    files.project.spec_file.unlink()
+    make, says = ODD[odd]
+    make(files.project.spec_file)
+    shown = CliRunner().invoke(main, ["--project", str(files.project.root), "validate"])
+    assert shown.exit_code == 1
+    assert f"spec.yaml:1:1 error Y001 the spec: {says}\n    there is nothing to serve" in shown.output
 
 
 # -- code
@@ -434,6 +726,15 @@ def test_a_file_that_the_spec_names_and_is_not_there(files: Files) -> None:
     files.model({"file": "modle.py"})
     found = files.only()
     assert (found.code, found.place) == ("W019", "models.m.file")
+    assert found.message == (
+        "model_repository/m/1/modle.py is missing: Triton hangs or fails when it loads the model; "
+        "did you mean model.py?"
+    )
+
+
+def test_nothing_is_suggested_that_is_not_near(files: Files) -> None:
+    files.model({"file": "entry.py"})
+    assert files.only().message.endswith("; put the file there, or correct its name in the spec")
 
 
 def test_what_another_devices_profile_loads_may_be_made_there(files: Files) -> None:
@@ -607,6 +908,25 @@ def test_the_command_shows_files_with_the_rest_and_fails(files: Files) -> None:
     validate = CliRunner().invoke(main, ["--project", str(files.project.root), "validate", "--format", "github"])
     assert validate.exit_code == 1
     assert "W019" in validate.output
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_rendering_waits_for_no_odd_file_of_a_model_that_is_gone(files: Files, odd: str) -> None:
+    (files.project.repository / "gone").mkdir()
+    make, _ = ODD[odd]
+    make(files.project.repository / "gone/config.pbtxt")
+    shown = CliRunner().invoke(main, ["--project", str(files.project.root), "render"])
+    assert (shown.exit_code, "left over" in shown.output) == (0, False)
+
+
+@pytest.mark.parametrize("odd", ["a folder", "a FIFO", "a socket", "a link to a device"])
+def test_rendering_does_not_replace_what_is_no_file(files: Files, odd: str) -> None:
+    path = files.folder / "config.pbtxt"
+    make, _ = ODD[odd]
+    make(path)
+    shown = CliRunner().invoke(main, ["--project", str(files.project.root), "render"])
+    assert shown.exit_code == 1
+    assert f"{path} is no file, and stands where a generated one belongs; remove it" in shown.output
 
 
 def test_what_people_wrote_is_never_left_over(files: Files) -> None:

@@ -6,16 +6,18 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import yaml
-from ray.dashboard.modules.serve.sdk import ServeSubmissionClient
 
 from serve_app.cluster.error import ClusterError
 from serve_app.cluster.head import Head
 from serve_app.project import Project
 from serve_app.weights.errors import Progress
+
+if TYPE_CHECKING:
+    from ray.dashboard.modules.serve.sdk import ServeSubmissionClient
 
 _POLL_S = 0.25
 
@@ -37,6 +39,12 @@ def _headers(head: Head) -> dict[str, str]:
     return {"Authorization": f"Bearer {head.token}"}
 
 
+def _client(head: Head) -> ServeSubmissionClient:
+    from ray.dashboard.modules.serve.sdk import ServeSubmissionClient  # loads Ray, which `tandem status` does without
+
+    return ServeSubmissionClient(head.dashboard, headers=_headers(head))
+
+
 def deploy(project: Project, head: Head, timeout: float, progress: Progress) -> None:
     """Deploy serve_config.yaml and wait until requests are answered.
 
@@ -44,7 +52,7 @@ def deploy(project: Project, head: Head, timeout: float, progress: Progress) -> 
     """
     config = yaml.safe_load(project.serve_config.read_text(encoding="utf-8"))
     with _dashboard_errors(head):
-        client = ServeSubmissionClient(head.dashboard, headers=_headers(head))
+        client = _client(head)
         client.deploy_applications(config)
     application = config["applications"][0]["name"]
     give_up = time.monotonic() + timeout
@@ -108,7 +116,7 @@ def undeploy(head: Head, timeout: float) -> bool:
     """Let the application finish its requests and end it; whether that worked in time."""
     give_up = time.monotonic() + timeout
     try:
-        client = ServeSubmissionClient(head.dashboard, headers=_headers(head))
+        client = _client(head)
         client.delete_applications()  # type: ignore[no-untyped-call]
         while client.get_serve_details()["applications"]:
             if time.monotonic() > give_up:

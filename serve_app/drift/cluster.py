@@ -78,10 +78,10 @@ def serve_details(dashboard: Dashboard) -> dict[str, Any]:
     return found
 
 
-def triton_reports(
+def ask_inside(
     dashboard: Dashboard, application: str, runtime_env: Mapping[str, Any], timeout: float = PROBE_S
-) -> list[dict[str, Any]]:
-    """What `TritonReplica.report` answers, of each replica. ClusterError where they cannot be asked.
+) -> dict[str, Any]:
+    """What `serve_app.drift.probe` prints. ClusterError where it cannot be run.
 
     A short job on the cluster asks them: it needs no more than the dashboard, wherever that is, and a `python` on the
     head node's PATH that has Tandem.
@@ -101,7 +101,7 @@ def triton_reports(
         raise ClusterError(f"no job can be run by {dashboard.url} to ask each Triton ({error})") from None
 
 
-def _answers(client: JobSubmissionClient, job: str, timeout: float) -> list[dict[str, Any]]:
+def _answers(client: JobSubmissionClient, job: str, timeout: float) -> dict[str, Any]:
     give_up = time.monotonic() + timeout
     while not (status := client.get_job_status(job)).is_terminal():
         if time.monotonic() > give_up:
@@ -112,5 +112,5 @@ def _answers(client: JobSubmissionClient, job: str, timeout: float) -> list[dict
     if status is not JobStatus.SUCCEEDED or not marked:
         said = " ".join(lines[-3:])[-_SAID:]
         raise ClusterError(f"the job that asks each Triton failed: {said or client.get_job_info(job).message}")
-    found: list[dict[str, Any]] = json.loads(marked[-1])
+    found: dict[str, Any] = json.loads(marked[-1])
     return found

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from serve_app.cluster.error import ClusterError
-from serve_app.drift.cluster import Dashboard, serve_details, triton_reports
+from serve_app.drift.cluster import Dashboard, ask_inside, serve_details
 from serve_app.drift.difference import Drift
+from serve_app.drift.of_cluster import cluster_drift
 from serve_app.drift.of_ray import ray_drift
 from serve_app.drift.of_triton import triton_drift
 from serve_app.render.ray_serve import TRITON, serve_config
@@ -16,7 +17,8 @@ def find_drift(spec: Spec, dashboard: Dashboard, progress: Progress) -> list[Dri
     """Every way in which what runs is not what the spec says. ClusterError where the cluster cannot be asked."""
     progress(f"asking Ray Serve at {dashboard.url}")
     details = serve_details(dashboard)
-    drift = list(ray_drift(serve_config(spec), details))
+    config = serve_config(spec)
+    drift = list(ray_drift(config, details))
     application = details["applications"].get(spec.application)
     if application is None or TRITON not in application["deployments"]:
         return drift
@@ -24,13 +26,14 @@ def find_drift(spec: Spec, dashboard: Dashboard, progress: Progress) -> list[Dri
     digest = deployed.get("args", {}).get("spec")
     progress("asking each Triton")
     try:
-        reports = triton_reports(dashboard, spec.application, deployed.get("runtime_env") or {})
+        told = ask_inside(dashboard, spec.application, deployed.get("runtime_env") or {})
     except ClusterError as error:
         unasked = Drift(
             TRITON, "answer", str(error), "its models' configurations", None, "see Ray's dashboard and logs"
         )
         return [*drift, unasked]
-    explained = list(triton_drift(spec, reports, digest))
+    explained = list(triton_drift(spec, told["replicas"], digest))
     # The digest alone says no more than what explains it.
-    told = any(each.effect == "restarts the application" for each in explained)
-    return [*(each for each in drift if not (told and each.what == "args.spec")), *explained]
+    if any(each.effect == "restarts the application" for each in explained):
+        drift = [each for each in drift if each.what != "args.spec"]
+    return [*cluster_drift(spec, config, told), *drift, *explained]

@@ -7,7 +7,7 @@ from typing import Any
 
 from ray.serve.schema import ServeApplicationSchema
 
-from serve_app.drift.difference import Drift, leaves, shown
+from serve_app.drift.difference import ABSENT, Drift, leaves, shown
 from serve_app.render.changes import effect
 
 _HEALTHY = {"HEALTHY", "RUNNING"}
@@ -16,11 +16,11 @@ _HEALTHY = {"HEALTHY", "RUNNING"}
 def ray_drift(config: Mapping[str, Any], details: Mapping[str, Any]) -> Iterator[Drift]:
     """What differs. `details` is what `GET /api/serve/applications/` answers.
 
-    Cluster-wide logging, tracing and the controller's environment are not in it.
+    Tracing and the controller's environment are not in it; cluster-wide logging is where the application's would be.
     """
-    yield from _cluster(config, details)
-    wanted = {application["name"]: application for application in config["applications"]}
+    wanted = {application["name"]: _with_logging(application, config) for application in config["applications"]}
     running = details["applications"]
+    yield from _cluster(config, details, is_deployed=any(name in running for name in wanted))
     for name, application in wanted.items():
         if name not in running:
             yield Drift(name, "application", "not deployed", "deployed", effect(("applications", name)))
@@ -31,8 +31,18 @@ def ray_drift(config: Mapping[str, Any], details: Mapping[str, Any]) -> Iterator
             yield Drift(name, "application", "deployed", "nothing", effect(("applications", name)))
 
 
-def _cluster(config: Mapping[str, Any], details: Mapping[str, Any]) -> Iterator[Drift]:
-    """Whether Ray Serve has proxies, which it has read when it started."""
+def _with_logging(application: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
+    """The application as Ray Serve keeps it: where it has no logging, with the cluster's."""
+    cluster = config.get("logging_config")
+    return {**({} if cluster is None else {"logging_config": cluster}), **application}
+
+
+def _cluster(config: Mapping[str, Any], details: Mapping[str, Any], *, is_deployed: bool) -> Iterator[Drift]:
+    """Whether Ray Serve has proxies, which it has read when it started, and which share of all replicas runs."""
+    was, becomes = details.get("target_capacity"), config.get("target_capacity")
+    if is_deployed and was != becomes:
+        running, wanted = (shown(ABSENT if value is None else value) for value in (was, becomes))
+        yield Drift("Ray Serve", "target_capacity", running, wanted, effect(("target_capacity",)))
     if details.get("proxy_location") not in (None, config["proxy_location"]):  # None: it has not been started
         yield Drift(
             "Ray Serve",

@@ -19,19 +19,21 @@ _DOES: dict[Effect | None, str] = {
 }
 
 
-def render_text(dashboard: str, drift: Sequence[Drift]) -> str:
-    """A line for each difference, and what a redeploy would do about all of them."""
+def render_text(dashboard: str, drift: Sequence[Drift], not_compared: Sequence[str]) -> str:
+    """A line for each difference, what a redeploy would do about all of them, and what could not be compared."""
+    left = [f"not compared, since Ray does not tell it: {', '.join(not_compared)}"] if not_compared else []
     if not drift:
-        return f"what runs at {dashboard} is what the spec says\n"
+        return "\n".join([f"what runs at {dashboard} is what the spec says", *left, ""])
     lines = [
         f"{each.part}: {each.what}: {each.running} → {each.wanted} ({each.effect or each.remedy})" for each in drift
     ]
     counts = Counter(each.effect for each in drift)
     does = ", ".join(words.format(counts[effect]) for effect, words in _DOES.items() if counts[effect])
     number = "1 difference" if len(drift) == 1 else f"{len(drift)} differences"
-    return "\n".join([*lines, f"{number} at {dashboard}; a redeploy would {does}", ""])
+    return "\n".join([*lines, f"{number} at {dashboard}; a redeploy would {does}", *left, ""])
 
 
-def render_json(dashboard: str, drift: Sequence[Drift]) -> str:
+def render_json(dashboard: str, drift: Sequence[Drift], not_compared: Sequence[str]) -> str:
     """The same for scripts; an `effect` of null is a difference that no redeploy changes."""
-    return json.dumps({"dashboard": dashboard, "drift": [asdict(each) for each in drift]}, indent=2) + "\n"
+    found = {"dashboard": dashboard, "drift": [asdict(each) for each in drift], "not_compared": not_compared}
+    return json.dumps(found, indent=2) + "\n"

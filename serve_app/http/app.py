@@ -23,7 +23,7 @@ from serve_app.interruption import Interruptible, WhileConnected
 from serve_app.problem import Problem
 from serve_app.spec import Spec
 from serve_app.spec.code import answer_type
-from serve_app.spec.pipeline import Images, Pipeline
+from serve_app.spec.pipeline import Pipeline
 
 Run = Callable[[Pipeline, dict[str, Any], RequestContext, Timings], Coroutine[Any, Any, BaseModel]]
 
@@ -92,7 +92,7 @@ def _add_route(
         measured = Timings()
 
         async def answered() -> BaseModel:
-            inputs = await read_inputs(request, pipeline.inputs, spec.service)
+            inputs = await read_inputs(request, pipeline, spec.service)
             with Interruptible() as work, WhileConnected(request.receive, work, ClientDisconnect()):
                 async with admission.working(context.priority):
                     return await run(pipeline, inputs, context, measured)
@@ -111,7 +111,7 @@ def _add_route(
         summary=pipeline.summary,
         response_model=model,
         responses=_problem_docs(*_STATUSES),
-        openapi_extra=_request_docs(pipeline.inputs, list(spec.tiers)),
+        openapi_extra=_request_docs(pipeline, list(spec.tiers)),
     )
 
 
@@ -176,7 +176,8 @@ def _problem_docs(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
-def _request_docs(inputs: dict[str, Images], tiers: list[str]) -> dict[str, Any]:
+def _request_docs(pipeline: Pipeline, tiers: list[str]) -> dict[str, Any]:
+    inputs = pipeline.images
     file = {"type": "string", "format": "binary"}
     properties = {
         name: {"type": "array", "items": file, "minItems": images.fewest, "maxItems": images.most}
@@ -195,10 +196,12 @@ def _request_docs(inputs: dict[str, Images], tiers: list[str]) -> dict[str, Any]
         "X-Tier": ("how urgent the request is", {"type": "string", "enum": tiers}),
         "X-Request-Timeout-Seconds": ("shortens the deadline", {"type": "number", "exclusiveMinimum": 0}),
     }
-    return {
-        "requestBody": {"required": True, "content": content},
-        "parameters": [
-            {"name": name, "in": "header", "required": False, "description": text, "schema": schema}
-            for name, (text, schema) in headers.items()
-        ],
-    }
+    query = [
+        {"name": name, "in": "query", "required": False, "schema": {"type": "boolean", "default": False}}
+        for name in pipeline.flags
+    ]
+    named = [
+        {"name": name, "in": "header", "required": False, "description": text, "schema": schema}
+        for name, (text, schema) in headers.items()
+    ]
+    return {"requestBody": {"required": True, "content": content}, "parameters": query + named}

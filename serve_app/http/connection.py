@@ -1,8 +1,10 @@
-"""One HTTP connection, with limits on what comes before a request's body: the server's own has none."""
+"""One HTTP connection: limits on what comes before a request's body, of which the server has none of its own, and an
+answer's head and body sent in one go."""
 
 from __future__ import annotations
 
 import asyncio
+from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
@@ -16,6 +18,36 @@ HEAD_LIMIT = 64 * 2**10
 HEAD_TIMEOUT_S = 20.0
 # A connection that is closed while its client still sends is reset, and the answer lost.
 _LINGER_S = 1.0
+# Beyond this, what is written goes out at once, so that its sender notices when the client does not read.
+_CORKED = 64 * 2**10
+
+
+class _Corked:
+    """A transport that sends what one turn of the event loop writes with one system call."""
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop):
+        self._transport = transport
+        self._loop = loop
+        self._unsent: list[bytes] = []
+
+    def write(self, data: bytes) -> None:
+        if not self._unsent:
+            self._loop.call_soon(self._flush)
+        self._unsent.append(data)
+        if sum(map(len, self._unsent)) > _CORKED:
+            self._flush()
+
+    def close(self) -> None:
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        if self._unsent:
+            unsent, self._unsent = self._unsent, []
+            self._transport.write(b"".join(unsent))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
 
 
 class Connection(HttpToolsProtocol):
@@ -27,7 +59,7 @@ class Connection(HttpToolsProtocol):
     _due: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
+        super().connection_made(cast(asyncio.Transport, _Corked(transport, self.loop)))
         self._wait_for_head()
 
     def connection_lost(self, exc: Exception | None) -> None:

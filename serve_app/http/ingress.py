@@ -29,7 +29,8 @@ from serve_app.protocol.limits import Limits
 from serve_app.protocol.signatures import Signatures
 from serve_app.spec import ProfileName, Spec
 from serve_app.spec.pipeline import Pipeline
-from serve_app.triton.client import Connection, WakeUpsOf, models_for
+from serve_app.triton.client import WakeUpsOf, models_for
+from serve_app.triton.connection import Connection
 from serve_app.triton.deployment import locator
 
 READY_WITHIN_S = 2.0
@@ -49,7 +50,7 @@ class Ingress:
         cv2.setNumThreads(1)
         self._stages = stages
         self._connection = Connection(locator(triton))
-        await self._connection.client()
+        await self._connection.channel(None, None)
         wake_ups = WakeUpsOf(self._connection, spec, profile)
         self._local = {
             name: build_stage(

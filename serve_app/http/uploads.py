@@ -1,11 +1,11 @@
-"""A pipeline's images out of a request: multipart fields, or the body itself where there is one image.
+"""A pipeline's inputs out of a request: flags of its query, and images, as multipart fields or as the body itself.
 
 Everything stays in memory: pictures of people are never spooled to a file.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any
 
 from starlette.datastructures import FormData, UploadFile
@@ -13,7 +13,7 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 
 from serve_app.problem import Problem
-from serve_app.spec.pipeline import Images
+from serve_app.spec.pipeline import Images, Pipeline
 from serve_app.spec.ray import Service
 
 # More than any pipeline takes; which of them are too many is said by name afterwards.
@@ -24,11 +24,28 @@ class _InMemoryParser(MultiPartParser):
     spool_max_size = 2**62
 
 
-async def read_inputs(request: Request, inputs: Mapping[str, Images], service: Service) -> dict[str, Any]:
-    """Each input's bytes, or list of bytes. Problem 400, 413 or 415 where the request does not carry them.
+async def read_inputs(request: Request, pipeline: Pipeline, service: Service) -> dict[str, Any]:
+    """Each image's bytes, or list of bytes, and each flag. Problem 400, 413 or 415 where the request is otherwise.
 
     Nothing is read beyond the service's limits.
     """
+    flags = _flags(request, pipeline.flags)
+    return {**flags, **await _images(request, pipeline.images, service)}
+
+
+def _flags(request: Request, names: Sequence[str]) -> dict[str, bool]:
+    flags = dict.fromkeys(names, False)
+    for name, value in request.query_params.multi_items():
+        if name not in flags:
+            known = f"send only {', '.join(names)}" if names else "this route takes none"
+            raise Problem(400, "unknown_parameter", f"the query has a parameter that is not known; {known}")
+        if value not in ("true", "false") or len(request.query_params.getlist(name)) > 1:
+            raise Problem(400, "bad_flag", f"send {name} once, as true or false", field=name)
+        flags[name] = value == "true"
+    return flags
+
+
+async def _images(request: Request, inputs: Mapping[str, Images], service: Service) -> dict[str, Any]:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "multipart/form-data":
         form = await _form(request, service.request_limit)

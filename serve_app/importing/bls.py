@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from serve_app.files import names_below, read_file
 from serve_app.importing.repository import versions
 from serve_app.triton.model_code import parse_code
 
@@ -14,6 +15,7 @@ _REQUEST = "InferenceRequest"
 # Where InferenceRequest takes the model's name, given by position: `src/pb_stub.cc` in the python backend.
 _NAME_POSITION = 4
 _LONGEST_SHOWN = 60
+_LARGEST_CODE = 2**26
 
 
 @dataclass(frozen=True)
@@ -28,16 +30,18 @@ def calls(folder: Path, repository: Collection[str]) -> Calls:
     """What the code in a model's version folders calls. `repository`: the names of the models that there are."""
     models: set[str] = set()
     unclear: list[str] = []
-    for path in (path for version in versions(folder) for path in sorted((folder / version).rglob("*.py"))):
+    below = (path for version in versions(folder) for path in names_below(folder / version))
+    for path in (path for path in below if path.suffix == ".py"):
         shown = path.relative_to(folder.parent)
         try:
-            tree = parse_code(path.read_bytes(), path.name)
+            tree = parse_code(read_file(path, _LARGEST_CODE), path.name)
         except SyntaxError as broken:
             at = f"line {broken.lineno}: " if broken.lineno else ""
             unclear.append(f"{shown} is no Python that can be read ({at}{broken.msg}): which models does it call?")
             continue
         except (OSError, ValueError, RecursionError, MemoryError) as broken:
-            unclear.append(f"{shown} cannot be read ({broken}): which models does it call?")
+            reason = broken.strerror if isinstance(broken, OSError) else broken
+            unclear.append(f"{shown} cannot be read ({reason}): which models does it call?")
             continue
         for call in _requests(tree):
             name = _model_name(call)

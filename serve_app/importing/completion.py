@@ -6,19 +6,20 @@ Runtime backend, `src/onnxruntime.cc`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import onnx
-from google.protobuf.message import DecodeError
 from tritonclient.grpc import model_config_pb2 as pb
 
 from serve_app.importing.equivalence import TENSORFLOW, Device, normalised
 from serve_app.importing.error import NotExpressible
 from serve_app.importing.repository import Found, versions
 from serve_app.spec.model import USUAL_FILES
+from serve_app.weights.onnx_file import NotOnnx, read_graph
 
 ONNXRUNTIME = "onnxruntime"
 _DEFAULT_MAX_BATCH = 4
@@ -118,15 +119,16 @@ def _complete_by_graph(config: pb.ModelConfig, folder: Path) -> None:
     """Tensors from the ONNX graph; and a batch of 4 with dynamic batching where its tensors' batch varies."""
     numbers = versions(folder)
     path = folder / (numbers[0] if numbers else "1") / config.default_model_filename
-    path = path / USUAL_FILES[ONNXRUNTIME] if path.is_dir() else path
+    path = path / USUAL_FILES[ONNXRUNTIME] if os.path.isdir(path) else path
     shown = path.relative_to(folder.parent)
     try:
-        graph = onnx.load(path, load_external_data=False).graph
+        graph = read_graph(path)
     except FileNotFoundError:
         raise NotExpressible(f"it names no tensors, and {shown}, which does, is not there") from None
-    except (DecodeError, OSError) as broken:
+    except (NotOnnx, OSError) as broken:
+        reason = broken.strerror if isinstance(broken, OSError) else broken
         raise NotExpressible(
-            f"it names no tensors, and {shown}, which does, is no ONNX model that can be read ({broken})"
+            f"it names no tensors, and {shown}, which does, is no ONNX model that can be read ({reason})"
         ) from None
     constants = {constant.name for constant in graph.initializer}
     inputs = [value for value in graph.input if value.name not in constants]

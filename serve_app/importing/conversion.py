@@ -16,6 +16,7 @@ from serve_app.importing.entries import ensemble_entry, model_entry
 from serve_app.importing.equivalence import Device, normalised
 from serve_app.importing.error import NotExpressible
 from serve_app.importing.repository import Found, NotCarried, read_repository
+from serve_app.importing.tiers import Tiers, most_common_tiers
 from serve_app.render.triton import model_config
 from serve_app.spec.load import Report, examine
 from serve_app.spec.model import PYTHON
@@ -23,6 +24,8 @@ from serve_app.spec.part import Unknown
 from serve_app.spec.schema import ProfileName
 from serve_app.triton.message_differences import differences
 from serve_app.triton.model_folder import NO_VERSION, folder_faults
+
+_TIERS_NAMES = "the names of the tiers, which no configuration has: here they are {}; call them as clients do"
 
 
 @dataclass(frozen=True)
@@ -63,31 +66,34 @@ def import_repository(
     profile = profile or fitting_profile(each.config for each in known.values())
     device = DEVICES[profile]
     known = {found.name: completed(found, device) for found in models}
-    names = {found.name for found in models} | {loss.model for loss in lost}
+    names = {found.name for found in models} | {loss.model for loss in lost if loss.model is not None}
     code = {
         found.name: calls(found.folder, names) if known[found.name].config.backend == PYTHON else Calls()
         for found in models
     }
-    entries = {found.name: _entry(found, known[found.name], device, code[found.name]) for found in models}
-    deployment = Deployment(_identifier(folder.resolve().name), str(folder), profile, schema=schema)
+    tiers = most_common_tiers(each.config for each in known.values())
+    entries = {found.name: _entry(found, known[found.name], device, tiers, code[found.name]) for found in models}
+    deployment = Deployment(_identifier(folder.resolve().name), str(folder), profile, tiers, schema=schema)
     deployment, report = _readable(deployment, known, entries, file)
     carried = [found for found in models if entries[found.name].reason is None]
     lost += [NotCarried(name, entry.reason) for name, entry in entries.items() if entry.reason is not None]
+    lost += [NotCarried(None, _TIERS_NAMES.format(_shown(tiers)))] if tiers is not None else []
     lost += [loss for found in carried for loss in _losses(found, known[found.name].config, report, profile)]
     unfit = [
-        f"{problem.file.relative_to(folder)} {problem.what}"
+        f"{_from(folder, problem.file)} {problem.what}"
         for found in carried
         for problem in folder_faults(found.folder, known[found.name].config)
         if not (_is_ensemble(known[found.name].config) and problem.rule is NO_VERSION)  # rendered anew
     ]
     unclear = [f"{found.name}: {each}" for found in carried for each in code[found.name].unclear]
-    return Imported(deployment.text(), carried, sorted(lost, key=lambda loss: loss.model), unclear, unfit, report)
+    return Imported(deployment.text(), carried, sorted(lost, key=lambda loss: loss.model or ""), unclear, unfit, report)
 
 
-def _entry(found: Found, known: Completed, device: Device, code: Calls) -> Entry:
+def _entry(found: Found, known: Completed, device: Device, tiers: Tiers | None, code: Calls) -> Entry:
     reason = "; ".join(known.gaps) or None
     try:
-        value = ensemble_entry(known.config) if _is_ensemble(known.config) else model_entry(known.config, device)
+        is_ensemble = _is_ensemble(known.config)
+        value = ensemble_entry(known.config) if is_ensemble else model_entry(known.config, device, tiers)
     except NotExpressible as wrong:
         return Entry(found.name, {}, found.comments, reason=f"{reason}; {wrong}" if reason else str(wrong))
     if code.models:
@@ -95,11 +101,19 @@ def _entry(found: Found, known: Completed, device: Device, code: Calls) -> Entry
     return Entry(found.name, value, found.comments, (*known.notes, *_notes(found, code)), reason)
 
 
+def _from(folder: Path, file: Path) -> Path:
+    return file.relative_to(folder) if file.is_relative_to(folder) else file
+
+
 def _notes(found: Found, code: Calls) -> Iterator[str]:
     if found.other_name is not None:
         yield f"Its configuration called it {found.other_name!r}; Triton wants the folder's name."
     for each in code.unclear:
         yield f"Yours, under `calls`: {each}."
+
+
+def _shown(tiers: Tiers) -> str:
+    return ", ".join(f"{name} ({priority})" for priority, name in tiers.names.items())
 
 
 def _is_ensemble(config: pb.ModelConfig) -> bool:

@@ -14,17 +14,16 @@ from typing import Any
 from tritonclient.grpc import model_config_pb2 as pb
 
 from serve_app.importing.equivalence import Device
+from serve_app.importing.tiers import MOST_TIERS, Tiers
 from serve_app.importing.yaml_text import Block, scalar, visible, yaml_lines
 from serve_app.render.triton import fields
 from serve_app.spec.model import PYTHON
 from serve_app.spec.schema import ProfileName
-from serve_app.spec.versions import PYTRITON, SAFE_TRITON, TRITON_FIELDS
+from serve_app.spec.versions import PYTRITON, SAFE_TRITON, TRITON_FIELDS, older
 
 # The wheel that brings a Triton for CPUs, with the python backend only.
 _WHEEL_VERSION = "0.7.0"
 _WHEEL_SHA256 = "21f063ff93bb426d0c06b7a55e7eb9efcfe62c0dddd9a908e9877e18710128df"
-# Of more priority levels than these nobody can have meant each.
-_MOST_TIERS = 20
 DEVICES: Mapping[ProfileName, Device] = {"embedded": "cpu", "gpu": "gpu"}
 
 
@@ -56,12 +55,14 @@ class Entry:
 class Deployment:
     """What the text of a spec is made of.
 
-    `source` is the repository, as its user calls it; `schema` says whether the JSON Schema will be beside the spec.
+    `source` is the repository, as its user calls it; `tiers` are those that its configurations were rendered with, if
+    they were; `schema` says whether the JSON Schema will be beside the spec.
     """
 
     application: str
     source: str
     profile: ProfileName
+    tiers: Tiers | None = None
     configs: Mapping[str, pb.ModelConfig] = field(default_factory=dict)
     models: list[Entry] = field(default_factory=list)
     ensembles: list[Entry] = field(default_factory=list)
@@ -85,15 +86,24 @@ class Deployment:
     @property
     def _server(self) -> str:
         """The oldest Triton that has no known hole and knows every field that the models use."""
-        used = {TRITON_FIELDS.get(field, SAFE_TRITON) for config in self.configs.values() for field in fields(config)}
-        return max({SAFE_TRITON, *used}, key=lambda version: tuple(map(int, version.split("."))))
+        return max({SAFE_TRITON, *self._since}, key=lambda version: tuple(map(int, version.split("."))))
+
+    @property
+    def _since(self) -> set[str]:
+        """The versions with which fields came that the models use."""
+        used = {name for config in self.configs.values() for name in fields(config)}
+        return {TRITON_FIELDS[name] for name in used if name in TRITON_FIELDS}
 
     def _tiers(self) -> Iterator[str]:
-        """A tier for each priority level that a model has, by its number, as `queues` of the models call it."""
+        """The tiers of before; else one for each priority level of a model, by its number, as `queues` call it."""
+        if self.tiers is not None:
+            yield from _TIERS_OF_BEFORE.splitlines()
+            yield from _tier_lines(self.tiers.names, self.tiers.default)
+            return
         batchings = {name: config.dynamic_batching for name, config in self.configs.items()}
         batchings = {name: each for name, each in batchings.items() if each.priority_levels}
         levels = max([each.priority_levels for each in batchings.values()], default=0)
-        if not 0 < levels <= _MOST_TIERS:
+        if not 0 < levels <= MOST_TIERS:
             yield from _ONE_TIER.splitlines()
             if levels:
                 yield f"  # yours: a model has {levels} priority levels; add a tier for each that requests use"
@@ -104,17 +114,16 @@ class Deployment:
         if len(set(defaults.values())) > 1:
             shown = ", ".join(f"{name} {level}" for name, level in defaults.items())
             yield from _comment(f"Yours: the default, which the models do not agree on: {shown}.")
-        for level in range(1, levels + 1):
-            tier = {"priority": level, **({"default": True} if level == default else {})}
-            yield from yaml_lines({str(level): tier}, 1)
+        yield from _tier_lines({level: str(level) for level in range(1, levels + 1)}, default)
 
     def _profile(self) -> Iterator[str]:
         groups = [group for config in self.configs.values() for group in config.instance_group]
         backends = sorted({config.backend for config in self.configs.values() if config.backend})
         if self.profile == "embedded":
             yield from _EMBEDDED.format(onnx="onnxruntime" if "onnxruntime" in backends else "python").splitlines()
-            if set(backends) <= {PYTHON}:
-                yield f"      version: {PYTRITON[_WHEEL_VERSION]}"
+            wheel = PYTRITON[_WHEEL_VERSION]
+            if set(backends) <= {PYTHON} and not any(older(wheel, version) for version in self._since):
+                yield f"      version: {wheel}"
                 yield f"      requirement: nvidia-pytriton=={_WHEEL_VERSION}   # where no tritonserver is on PATH"
                 yield f"      sha256: {_WHEEL_SHA256}"
             else:
@@ -131,6 +140,12 @@ class Deployment:
         if any(group.HasField("rate_limiter") for group in groups):
             yield "      # rate_limit: true              # if your server has --rate-limit=execution_count"
         yield ""
+
+
+def _tier_lines(names: Mapping[int, str], default: int) -> Iterator[str]:
+    for priority, name in names.items():
+        tier = {"priority": priority, **({"default": True} if priority == default else {})}
+        yield from yaml_lines({name: tier}, 1)
 
 
 def _section(name: str, entries: list[Entry]) -> Iterator[str]:
@@ -187,6 +202,9 @@ ray:                                 # for `tandem up`, which starts a head node
 _ONE_TIER = """\
 tiers:                               # the X-Tier header names one; add more to serve some requests before others
   standard: {priority: 1, default: true}
+"""
+_TIERS_OF_BEFORE = """\
+tiers:                               # the X-Tier header names one; yours: their names, which no configuration has
 """
 _TIERS_OF_LEVELS = """\
 tiers:                               # the X-Tier header names one

@@ -13,6 +13,7 @@ from tritonclient.grpc import model_config_pb2 as pb
 from serve_app.importing.equivalence import Device
 from serve_app.importing.scheduling import batching_entry, sequence_entry
 from serve_app.importing.tensors import dtype, tensor
+from serve_app.importing.tiers import Tiers
 from serve_app.spec.model import RARE_FIELDS, USUAL_FILES
 from serve_app.spec.resolved import usual_kind
 
@@ -35,14 +36,17 @@ def ensemble_entry(config: pb.ModelConfig) -> dict[str, Any]:
     return {**entry, **_common(config)}
 
 
-def model_entry(config: pb.ModelConfig, device: Device) -> dict[str, Any]:
-    """The entry under `models`, in a profile of that device. `config` is normalised and has its tensors."""
+def model_entry(config: pb.ModelConfig, device: Device, tiers: Tiers | None) -> dict[str, Any]:
+    """The entry under `models`, in a profile of that device. `config` is normalised and has its tensors.
+
+    `tiers`: those of the spec, where they are known.
+    """
     entry: dict[str, Any] = {"backend": config.backend}
     if config.default_model_filename not in ("", USUAL_FILES.get(config.backend)):
         entry["file"] = config.default_model_filename
     entry.update(_tensors(config))
     if config.HasField("dynamic_batching"):
-        entry["batching"] = batching_entry(config.dynamic_batching)
+        entry["batching"] = batching_entry(config.dynamic_batching, tiers)
     elif config.HasField("sequence_batching"):
         entry["sequence"] = sequence_entry(config.sequence_batching)
     else:

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2 as pb
 
+from serve_app.files import lost_link, read_file, why_no_folder
 from serve_app.importing.comments import comments
 from serve_app.importing.error import RepositoryError
 
 CONFIG = "config.pbtxt"
 VARIANTS = "configs"
+# Far more than any configuration has.
+_LARGEST = 2**26
 
 
 @dataclass(frozen=True)
 class NotCarried:
-    """Something of a model that is not in the spec, and why."""
+    """Something of a model, or of all together where it is None, that is not in the spec, and why."""
 
-    model: str
+    model: str | None
     what: str
 
     def __str__(self) -> str:
-        return f"{self.model}: {self.what}"
+        return self.what if self.model is None else f"{self.model}: {self.what}"
 
 
 @dataclass(frozen=True)
@@ -48,15 +52,20 @@ class Found:
 def read_repository(folder: Path) -> tuple[list[Found], list[NotCarried]]:
     """The models in `folder`, by name, and what of it could not be read, all of it.
 
-    RepositoryError where there is no model at all.
+    RepositoryError where there is no model at all, or no folder that can be read.
     """
     found: list[Found] = []
     lost: list[NotCarried] = []
+    if reason := why_no_folder(folder):
+        raise RepositoryError(f"{folder} {reason}")
     for entry in sorted(folder.iterdir()):
-        if entry.name.startswith(".") or not entry.is_dir():
+        if entry.name.startswith(".") or not os.path.isdir(entry):
+            continue
+        if reason := _why_unusable(entry):
+            lost.append(NotCarried(entry.name, reason))
             continue
         config = entry / CONFIG
-        if not config.is_file():
+        if not os.path.lexists(config):
             if versions(entry):
                 found.append(Found(entry.name, entry, None))
             continue
@@ -75,24 +84,38 @@ def read_repository(folder: Path) -> tuple[list[Found], list[NotCarried]]:
         except RepositoryError as unreadable:
             lost.append(NotCarried(entry.name, str(unreadable)))
     if not found and not lost:
-        one = f" ({folder} is a single model; give the folder that it is in)" if (folder / CONFIG).is_file() else ""
+        is_one = os.path.lexists(folder / CONFIG)
+        one = f" ({folder} is a single model; give the folder that it is in)" if is_one else ""
         raise RepositoryError(f"there is no model in {folder}: expected {folder / 'MODEL' / CONFIG}{one}")
     return found, lost
 
 
 def versions(folder: Path) -> list[str]:
     """The names of a model's version folders, lowest first. Triton passes over any that begin with 0."""
-    numbers = [entry.name for entry in folder.iterdir() if entry.is_dir() and entry.name.isascii()]
-    return sorted((name for name in numbers if name.isdecimal() and not name.startswith("0")), key=int)
+    numbers = [name for name in os.listdir(folder) if name.isascii() and name.isdecimal() and not name.startswith("0")]
+    return sorted((name for name in numbers if os.path.isdir(folder / name)), key=int)
+
+
+def _why_unusable(folder: Path) -> str | None:
+    """Why nothing can be made of a model's folder, whatever is in its configuration."""
+    try:
+        folder.name.encode()
+    except UnicodeEncodeError:
+        return "the folder's name is not UTF-8 text, which a spec is"
+    if reason := why_no_folder(folder):
+        return f"{folder.name} {reason}"
+    unread = ((version, why_no_folder(folder / version)) for version in versions(folder))
+    return next((f"{folder.name}/{version} {reason}" for version, reason in unread if reason), None)
 
 
 def _text(path: Path, shown: str) -> str:
     try:
-        text = path.read_bytes().decode("utf-8")
+        text = read_file(path, _LARGEST).decode("utf-8")
     except UnicodeDecodeError as broken:
         raise RepositoryError(f"{shown} is not UTF-8 text (byte {broken.start}); Triton refuses it") from None
     except OSError as broken:
-        raise RepositoryError(f"{shown} cannot be read: {broken.strerror}") from None
+        link = lost_link(path) if isinstance(broken, FileNotFoundError) else None
+        raise RepositoryError(f"{shown} is {link}" if link else f"{shown} cannot be read: {broken.strerror}") from None
     if text.startswith("\ufeff"):
         raise RepositoryError(f"{shown} begins with a byte order mark, which Triton refuses; save it without")
     return text

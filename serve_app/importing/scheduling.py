@@ -9,10 +9,14 @@ import numpy as np
 from tritonclient.grpc import model_config_pb2 as pb
 
 from serve_app.importing.tensors import dtype, tensor
+from serve_app.importing.tiers import Tiers, rendered_tiers
+from serve_app.spec.resolved import QUEUE_SIZE
 from serve_app.spec.units import show_duration
 
 _FLAGS = {"int32_false_true": "int32", "fp32_false_true": "float32", "bool_false_true": "bool"}
 _NO_LIMITS = pb.ModelQueuePolicy()
+# What a spec assumes under `priorities: tiers`, beside a timeout that follows from the SLA.
+_BY_TIERS = pb.ModelQueuePolicy(allow_timeout_override=True, max_queue_size=QUEUE_SIZE)
 
 
 def duration(microseconds: int) -> str:
@@ -24,13 +28,18 @@ def single(number: float) -> float:
     return float(np.format_float_positional(np.float32(number)))
 
 
-def batching_entry(config: pb.ModelDynamicBatching) -> dict[str, Any]:
-    """`batching` of a model. Every value that would follow from tiers or budgets otherwise is written out."""
+def batching_entry(config: pb.ModelDynamicBatching, tiers: Tiers | None = None) -> dict[str, Any]:
+    """`batching` of a model. Every value that would follow from tiers or budgets otherwise is written out.
+
+    `tiers` are those of the spec: a model that was rendered with them is by tiers again.
+    """
     entry: dict[str, Any] = {"queue_delay": duration(config.max_queue_delay_microseconds)}
     if config.preferred_batch_size:
         entry["preferred_sizes"] = list(config.preferred_batch_size)
     if config.preserve_ordering:
         entry["preserve_ordering"] = True
+    if tiers is not None and rendered_tiers(config) == tiers:
+        return {**entry, **_by_tiers(config, tiers.names)}
     if config.priority_levels:
         entry["priorities"] = {"levels": config.priority_levels}
         if config.default_priority_level:
@@ -43,6 +52,17 @@ def batching_entry(config: pb.ModelDynamicBatching) -> dict[str, Any]:
     if config.priority_queue_policy:
         policies = sorted(config.priority_queue_policy.items())
         entry["queues"] = {str(level): _policy(policy, default) for level, policy in policies}
+    return entry
+
+
+def _by_tiers(config: pb.ModelDynamicBatching, names: dict[int, str]) -> dict[str, Any]:
+    """The queues of a model by tiers, which are called by the tiers' names; the wake-up level is rendered anew."""
+    default = config.default_queue_policy
+    timeout = duration(default.default_timeout_microseconds)
+    entry: dict[str, Any] = {"queue": {"timeout": timeout, **_policy(default, _BY_TIERS)}}
+    policies = sorted(config.priority_queue_policy.items())
+    if queues := {names[level]: _policy(policy, default) for level, policy in policies if level in names}:
+        entry["queues"] = queues
     return entry
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from serve_app.files import names_below
 from serve_app.importing.conversion import Imported
 from serve_app.importing.repository import CONFIG, Found
 from serve_app.project import project_of
@@ -32,7 +34,7 @@ def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
 
 def _count(imported: Imported) -> str:
     carried = {found.name for found in imported.carried}
-    lossy = {loss.model for loss in imported.not_carried}
+    lossy = {loss.model for loss in imported.not_carried if loss.model is not None}
     counts = {"renamed": len(imported.renamed), "in part": len(carried & lossy)}
     more = [f", {number} {word}" for word, number in counts.items() if number]
     return f"{len(carried)} of {len(carried | lossy)} models{''.join(more)}"
@@ -62,6 +64,6 @@ def next_commands(imported: Imported, project: Path, written: Path | None, *, is
 
 def _is_there(found: Found, target: Path) -> bool:
     """Whether the target has all of a model's files, of the same size. Its configuration is rendered anew."""
-    files = [path for path in found.folder.rglob("*") if path.is_file() and path.name != CONFIG]
+    files = [path for path in names_below(found.folder) if os.path.isfile(path) and path.name != CONFIG]
     copies = {path: target / found.name / path.relative_to(found.folder) for path in files}
-    return all(copy.is_file() and copy.stat().st_size == path.stat().st_size for path, copy in copies.items())
+    return all(os.path.isfile(copy) and copy.stat().st_size == path.stat().st_size for path, copy in copies.items())

@@ -28,7 +28,7 @@ class Face(Answer):
 
 
 class FaceEmbedding(Answer):
-    face: Face
+    face: Face | None = Field(description="null where the request says that the picture is an aligned crop")
     embedding: list[float] = Field(description="L2-normalised; the dot product of two is their cosine similarity")
 
 

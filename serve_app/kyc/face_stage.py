@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
+import cv2
 import numpy as np
 from pydantic import Field
 
@@ -13,8 +14,9 @@ from serve_app.kyc import detection, images
 from serve_app.kyc.alignment import align
 from serve_app.kyc.answers import Face, FaceComparison, FaceEmbedding, FaceMatch
 from serve_app.kyc.detection import DetectionSettings, said_of
-from serve_app.kyc.faces import Detection, cosine_similarity
+from serve_app.kyc.faces import TEMPLATE_SIDE, Detection, cosine_similarity
 from serve_app.model import Model, UInt8
+from serve_app.problem import Problem
 
 
 class FacesSettings(DetectionSettings):
@@ -45,11 +47,19 @@ class Faces:
         self.arcface = arcface
         self.settings = settings
 
-    async def embed(self, image: bytes) -> FaceEmbedding:
-        """The largest face of `image` and its embedding."""
-        portrait = await self._portrait(image, "image")
-        (embedding,) = await self.arcface(portrait.crop[None])
-        return FaceEmbedding(face=portrait.face, embedding=embedding.tolist())
+    async def embed(self, image: bytes, aligned: bool = False) -> FaceEmbedding:
+        """The largest face of `image` and its embedding.
+
+        `aligned`: the picture is such a face's crop, its landmarks where `faces.TEMPLATE` has them; none is looked for.
+        Raises Problem 422 `not_square` too, where it cannot be one.
+        """
+        if aligned:
+            face, crop = None, await asyncio.to_thread(_aligned, image, self.settings)
+        else:
+            portrait = await self._portrait(image, "image")
+            face, crop = portrait.face, portrait.crop
+        (embedding,) = await self.arcface(crop[None])
+        return FaceEmbedding(face=face, embedding=embedding.tolist())
 
     async def compare(self, a: bytes, b: bytes) -> FaceComparison:
         """The similarity of the largest faces of `a` and `b`."""
@@ -80,6 +90,18 @@ class Faces:
             if alone:
                 detection.require_alone(faces, self.settings)
             return await asyncio.to_thread(_cut_out, picture, face)
+
+
+def _aligned(image: bytes, settings: FacesSettings) -> UInt8:
+    """The crop uint8[112, 112, 3] that `image` holds."""
+    with said_of("image"):
+        pixels = detection.decode(image, settings).pixels
+        height, width = pixels.shape[:2]
+        if width != height:
+            detail = f"an aligned crop is square, and this picture is {width} by {height}; send it without aligned"
+            raise Problem(422, "not_square", detail)
+    size = (TEMPLATE_SIDE, TEMPLATE_SIDE)
+    return pixels if width == TEMPLATE_SIDE else np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA))
 
 
 def _cut_out(picture: images.Picture, face: Detection) -> _Portrait:

@@ -4,34 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator
-from datetime import timedelta
 from pathlib import Path
 
 from tritonclient.grpc import model_config_pb2 as pb
 
 from serve_app.artefacts import find_triton, mirror_directory
 from serve_app.live import findings as found
-from serve_app.live.inference import batches, miscounts, mismatches, requests
-from serve_app.live.order import in_order, needed
+from serve_app.live.loading import load_fault
+from serve_app.live.order import in_order, needed, place_of
 from serve_app.live.ray_schema import schema_faults
 from serve_app.live.repository import write_repository
+from serve_app.live.running import Run
 from serve_app.live.session import Died, Hung, Refused, Session
+from serve_app.live.trials import trials
 from serve_app.project import Project
 from serve_app.render.triton import model_config
 from serve_app.spec import ProfileName, Spec
 from serve_app.spec.findings import Fault, Faults, Place
-from serve_app.spec.model import PYTHON, Ensemble, Model
-from serve_app.spec.resolved import Resolved
 from serve_app.spec.units import show_duration
 from serve_app.triton import guard
 from serve_app.triton.error import TritonError
 from serve_app.triton.find import Installation
 from serve_app.triton.launch import Features
-from serve_app.triton.model_folder import NUMPY_2
+from serve_app.triton.model_folder import served_versions
 from serve_app.triton.reported import config_differences
 from serve_app.triton.server import TritonServer
 from serve_app.weights.errors import Progress, WeightsError
@@ -48,23 +46,17 @@ _WORDS = {
     "default_model_filename": "file", "backend": "backend", "metric_tags": "metric_tags",
 }  # fmt: skip
 
-# Triton 2.51: "Model 'm' is not ready", "Request for unknown model: 'm' is not found" or "… is not at ready state".
-_NOT_LOADED = re.compile(r"model:? '([^']+)'(?: version -?\d+)? is not", re.IGNORECASE)
-
 
 def live_faults(project: Project, spec: Spec, progress: Progress) -> list[Fault]:
     """What a real Triton and the installed Ray find wrong with a valid spec of this project.
 
-    TritonError where the spec has no profile that can be tried here. Nothing but prepared weights is left behind.
+    Where the spec has no profile that can be tried here, Ray alone is asked. Nothing but prepared weights is left
+    behind.
     """
-    if PROFILE not in spec.profiles:
-        only = ", ".join(spec.profiles)
-        raise TritonError(
-            f"--live tries the embedded profile on this machine's CPUs, and the spec has {only} only: add an embedded "
-            "profile, or try the models in a container with that Triton and its devices."
-        )
     progress("giving the configuration to Ray Serve's own schema")
     faults = list(schema_faults(spec))
+    if PROFILE not in spec.profiles:
+        return [*faults, _nothing_tried(spec)]
     unprepared = list(_preparation_faults(project, spec, progress))
     faults += unprepared
     try:
@@ -73,6 +65,16 @@ def live_faults(project: Project, spec: Spec, progress: Progress) -> list[Fault]
         return [*faults, found.NO_SERVER.at(("profiles", PROFILE, "triton"), str(error))]
     absent = {str(fault.place[1]) for fault in unprepared}
     return faults + asyncio.run(_triton_faults(project, spec, installation, absent, progress))
+
+
+def _nothing_tried(spec: Spec) -> Fault:
+    only = ", ".join(spec.profiles)
+    return found.UNCHECKED.at(
+        ("profiles",),
+        f"no model was tried: --live runs the embedded profile on this machine's CPUs, and the spec has {only} only",
+        consequence="nothing is known of the models; Ray's schema was checked",
+        remedy="add an embedded profile, or try the models in a container with that Triton and its devices",
+    )
 
 
 def _preparation_faults(project: Project, spec: Spec, progress: Progress) -> Faults:
@@ -116,7 +118,7 @@ class _Check:
                 lacking = [other for other in needed(self._spec, name) if other in bad]
                 if lacking and name not in bad:
                     bad.add(name)
-                    yield found.UNCHECKED.at(_base(self._spec, name), f"it needs {', '.join(lacking)}")
+                    yield found.UNCHECKED.at(place_of(self._spec, name), f"it needs {', '.join(lacking)}")
                 if name in bad:
                     continue
                 self._progress(f"loading and running {name}")
@@ -148,7 +150,7 @@ class _Check:
         )
 
     async def _end_of(self, session: Session, name: str) -> AsyncIterator[Fault]:
-        base, limit = _base(self._spec, name), self._triton.exit_timeout
+        base, limit = place_of(self._spec, name), self._triton.exit_timeout
         try:
             await session.unload(name, limit.total_seconds())
         except Refused as refused:
@@ -159,75 +161,24 @@ class _Check:
             yield found.SERVER_DIED.at(base, f"while it was unloaded, {died}")
 
     async def _model(self, session: Session, name: str) -> AsyncIterator[Fault]:
-        base = _base(self._spec, name)
         limit = self._triton.startup_timeout
-        try:
-            await session.load([*needed(self._spec, name), name], limit.total_seconds())
-            reported = await session.config(name, limit.total_seconds())
-        except Refused as refused:
-            yield found.NOT_LOADED.at(base, f"Triton says: {refused}")
-            return
-        except Hung:
-            yield found.LOAD_HANGS.at(base, f"it was not loaded within {show_duration(limit)}")
-            return
-        except Died as died:
-            yield found.SERVER_DIED.at(base, f"while it was loaded, {died}")
-            return
         config = model_config(self._spec, name, PROFILE)
-        for fault in _config_faults(base, config, reported):
-            yield fault
-        served = self._spec.served(name)
-        for batch in batches(served, config.max_batch_size):
-            broken = [fault async for fault in self._run(session, name, served, batch)]
-            for fault in broken:
+        versions = [folder.name for folder in served_versions(self._repository / name, config)]
+        alone = len(versions) == 1
+        order = [*needed(self._spec, name), name]
+        try:
+            await session.load(order, limit.total_seconds())
+            reported = await session.config(name, limit.total_seconds())
+            for fault in _config_faults(place_of(self._spec, name), config, reported):
                 yield fault
-            if broken:
-                return
-
-    async def _run(
-        self, session: Session, name: str, served: Model | Ensemble, batch: int | None
-    ) -> AsyncIterator[Fault]:
-        base = _base(self._spec, name)
-        of = f" with a batch of {batch}" if batch else ""
-        limit: timedelta = max(self._spec.longest_sla, self._triton.startup_timeout)
-        refusals: list[Refused] = []
-        for request in requests(name, served, batch):
-            try:
-                answers = await session.infer(request, limit.total_seconds(), decoupled=served.decoupled)
-            except Refused as refused:
-                refusals.append(refused)
-            except Hung:
-                yield found.RUN_HANGS.at(base, f"a request{of} had no answer within {show_duration(limit)}")
-                return
-            except Died as died:
-                yield found.SERVER_DIED.at(base, f"at a request{of}, {died}")
-                return
-            else:
-                wrong = dict(pair for answer in answers for pair in mismatches(served, answer, batch))
-                for output, what in wrong.items():
-                    yield found.OTHER_ANSWER.at((*base, "outputs", output), f"{what}, at a request{of or ' of zeros'}")
-                odd = dict(pair for answer in answers for pair in miscounts(answer) if pair[0] not in wrong)
-                for output, what in odd.items():
-                    yield self._other_size(name, output, f"{what}, at a request{of or ' of zeros'}")
-                return
-        rule = found.REFUSES_ZEROS if any(refused.of_the_input for refused in refusals) else found.NOT_RUN
-        what = f"to a request{of}, it says: {refusals[0]}"
-        called = _not_loaded(str(refusals[0]), self._spec, name)
-        if called is None:
-            yield rule.at(base, what)
-        else:
-            yield rule.at(
-                (*base, "calls"),
-                what,
-                remedy=f"add {called} to calls, as what this model's code calls",
-                consequence="nothing sees to it that the other is loaded first, and no check counts its time",
-            )
-
-    def _other_size(self, name: str, output: str, what: str) -> Fault:
-        place, rule = (*_base(self._spec, name), "outputs", output), found.OTHER_SIZE
-        if name in self._spec.models and Resolved(self._spec, name, PROFILE).backend == PYTHON:
-            return rule.at(place, what, remedy=NUMPY_2.remedy)
-        return rule.at(place, what)
+            tried = trials(self._spec, name, self._repository)
+            for version in versions:
+                await session.load(order, limit.total_seconds())  # the version before it may have taken Triton down
+                run = Run(self._spec, PROFILE, name, version, max(self._spec.longest_sla, limit), alone)
+                async for fault in run.faults(session, tried, config.max_batch_size):
+                    yield fault
+        except (Refused, Hung, Died) as failure:
+            yield load_fault(self._spec, name, failure, limit, alone=alone)
 
 
 def _config_faults(base: Place, wanted: pb.ModelConfig, reported: pb.ModelConfig) -> Iterator[Fault]:
@@ -235,15 +186,3 @@ def _config_faults(base: Place, wanted: pb.ModelConfig, reported: pb.ModelConfig
         word = _WORDS.get(each.field.split(".")[0].split("[")[0])
         place = base if word is None else (*base, word)
         yield found.OTHER_CONFIG.at(place, f"{each.field} was to be {each.first}, and Triton reports {each.second}")
-
-
-def _not_loaded(says: str, spec: Spec, name: str) -> str | None:
-    """The model of the spec that another's code calls, where Triton says of it that it is not loaded."""
-    asked = _NOT_LOADED.search(says)
-    if asked is None or asked[1] in (name, *needed(spec, name)):
-        return None
-    return asked[1] if asked[1] in (*spec.models, *spec.ensembles) else None
-
-
-def _base(spec: Spec, name: str) -> Place:
-    return ("models" if name in spec.models else "ensembles", name)

@@ -21,10 +21,14 @@ OTHER_CONFIG = error(
     "L005", "A configuration that Triton changed", "the model runs otherwise than the spec says",
     "write what Triton reports, or report it as a fault of Tandem's",
 )  # fmt: skip
-NOT_RUN = error("L006", "A model that fails on zeros", "it cannot be served", "correct the model")
-REFUSES_ZEROS = warning(
-    "L007", "A model that refuses zeros", "its answers were not checked", "nothing, if it is right to refuse them"
-)
+NOT_RUN = error(
+    "L006", "A model that fails when it is tried", "it cannot be served",
+    "correct the model, or give it a warmup with what it can run on",
+)  # fmt: skip
+REFUSES = warning(
+    "L007", "A model that refuses what it is tried with", "its answers were not checked",
+    "where it is right to refuse that, give it a warmup with what it takes",
+)  # fmt: skip
 RUN_HANGS = error(
     "L008", "An inference that never ends", "its requests run out of time, and its instance is lost",
     "see what the model does with such a request",
@@ -55,4 +59,16 @@ RAY_IGNORES = error(
 OTHER_SIZE = error(
     "L016", "An answer whose tensors have other bytes than their shape", "stages and clients cannot read it",
     "correct the model",
+)  # fmt: skip
+WARMUP_FAILS = error(
+    "L017", "A warm-up that fails", "Triton refuses to load the model, or its process ends over it, with every other "
+    "model in it", "correct the warm-up, or the model",
+)  # fmt: skip
+FAILS_WITHOUT = error(
+    "L018", "A model that fails without its optional inputs", "requests without them are let through, and fail",
+    "let the model do without them, or take `optional` from what it needs",
+)  # fmt: skip
+REFUSES_WITHOUT = warning(
+    "L019", "A model that refuses requests without its optional inputs", "the spec says that they may be left out",
+    "take `optional` from what it needs; where it needs one or the other, accept this",
 )  # fmt: skip

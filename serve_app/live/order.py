@@ -1,10 +1,11 @@
-"""What has to be loaded before a model can run, and so the order in which models are tried."""
+"""What has to be loaded before a model can run, and so the order in which models are tried; and where each is."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from serve_app.spec import Spec
+from serve_app.spec.findings import Place
 from serve_app.spec.model import Ensemble
 
 
@@ -29,3 +30,8 @@ def in_order(spec: Spec) -> list[str]:
     """Every model and ensemble, those that others need first."""
     names = [*spec.models, *spec.ensembles]
     return list(dict.fromkeys(each for name in names for each in [*needed(spec, name), name]))
+
+
+def place_of(spec: Spec, name: str) -> Place:
+    """Where the spec has a model or ensemble."""
+    return ("models" if name in spec.models else "ensembles", name)

@@ -17,7 +17,7 @@ from ray.serve.config import AutoscalingConfig, DeploymentActorConfig, RequestRo
 from ray.serve.schema import ServeDeploySchema
 
 from serve_app.live.findings import OTHER_RAY, RAY_IGNORES, RAY_REFUSES
-from serve_app.render.ray_serve import INGRESS, TRITON, unchecked_serve_config
+from serve_app.render.ray_serve import INGRESS, TRITON, serve_config
 from serve_app.spec import Spec
 from serve_app.spec.findings import Fault, Faults, Place
 
@@ -35,7 +35,7 @@ def schema_faults(spec: Spec) -> Faults:
     wanted = spec.profiles[profile].ray_version
     if ray.__version__ != wanted:
         yield OTHER_RAY.at(("profiles", profile, "ray_version"), f"{ray.__version__} is installed, not {wanted}")
-    config = unchecked_serve_config(spec)
+    config = serve_config(spec)
     found = [*_refusals(config, spec), *_ignored(config, spec)]
     yield from found
     wrong = {fault.place for fault in found}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Any
 
 import grpc
 from tritonclient.grpc import model_config_pb2, service_pb2, service_pb2_grpc
 
+from serve_app.triton.complaint import complaint
 from serve_app.triton.server import TritonServer
 
 _CHANNEL_OPTIONS = (
@@ -22,8 +23,10 @@ _CHANNEL_OPTIONS = (
 # How long a server that broke off a call may take to be seen ending.
 _ENDING_S = 5.0
 _POLL_S = 0.05
-_REPOSITORY = re.compile(r"/\S*/repository/")
 _NO_ID = "[request id: <id_unknown>] "
+# What the python backend puts before a model's own words.
+IN_REQUEST = re.compile(r"Failed to process the request\(s\) for model '[^']*', message: ")
+_WARMUP = "failed to run warmup sample"
 
 
 class Refused(Exception):
@@ -39,7 +42,11 @@ class Hung(Exception):
 
 
 class Died(Exception):
-    """The server ended instead of answering; says how."""
+    """The server ended instead of answering: how, and what its log says of it."""
+
+    def __init__(self, how: str, says: Sequence[str]):
+        super().__init__("; ".join([how, *(IN_REQUEST.sub("", line) for line in says)]))
+        self.says = says
 
 
 class Session:
@@ -80,6 +87,10 @@ class Session:
                     await self._call(stub.RepositoryModelLoad, _load(name), deadline)
                 except Hung:
                     await self._end()  # a server that loads a model answers no other order
+                    raise
+                except Refused as refused:
+                    if _WARMUP in str(refused):
+                        await self._end()  # Triton 2.51 may end of itself after that, while it loads another
                     raise
                 self._loaded.append(name)
 
@@ -133,10 +144,12 @@ class Session:
         except grpc.aio.AioRpcError as error:
             raise await self._failure(error) from None
         if refused:
-            raise Refused(self._cleaned(refused))
+            raise Refused(_cleaned(refused))
         return [answer for answer in answers if answer.outputs]
 
     async def _call(self, method: Any, request: Any, deadline: float) -> Any:
+        assert self._server is not None
+        self._server.forget_errors()
         try:
             return await method(request, timeout=deadline)
         except grpc.aio.AioRpcError as error:
@@ -150,18 +163,12 @@ class Session:
             ending = asyncio.ensure_future(self._server.wait_exit())
             await asyncio.wait([ending], timeout=_ENDING_S)
             if ending.done():
-                reasons = [*self._server.recent_errors()][-3:]
-                return Died("; ".join([f"Triton {ending.result()}", *map(self._cleaned, reasons)]))
+                return Died(f"Triton {ending.result()}", self._server.recent_errors()[-3:])
             ending.cancel()
-        reason = self._cleaned(error.details() or str(error.code()))
+        reason = _cleaned(error.details() or str(error.code()))
         if "failed to poll from model repository" in reason:  # which says nothing; the log does
-            reason = "; ".join([reason, *map(self._cleaned, self._server.recent_errors()[-1:])])
+            reason = "; ".join([reason, *self._server.recent_errors()[-1:]])
         return Refused(reason, of_the_input=error.code() is grpc.StatusCode.INVALID_ARGUMENT)
-
-    def _cleaned(self, text: str) -> str:
-        """Triton's words without the temporary folder, the frames of tracebacks, and line breaks."""
-        head = re.split(r"\n+At:\n", text)[0]
-        return " ".join(_REPOSITORY.sub("model_repository/", head.replace(_NO_ID, "")).split()).rstrip("; ")
 
     async def _stub(self) -> Any:
         if self._server is None or not self._server.alive():
@@ -180,6 +187,10 @@ class Session:
             await channel.close()
         if server is not None:
             await server.stop(0)
+
+
+def _cleaned(text: str) -> str:
+    return IN_REQUEST.sub("", complaint(text.replace(_NO_ID, "")))
 
 
 def _load(name: str) -> Any:

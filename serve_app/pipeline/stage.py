@@ -16,7 +16,8 @@ from serve_app.project import Project
 from serve_app.spec import ProfileName, Spec
 from serve_app.spec.code import checked_user_config, load_code, settings_of
 from serve_app.spec.pipeline import Stage
-from serve_app.triton.client import Connection, models_for
+from serve_app.triton.client import models_for
+from serve_app.triton.connection import Connection
 from serve_app.triton.deployment import locator
 
 
@@ -54,7 +55,7 @@ class StageReplica:
         cv2.setNumThreads(1)
         self._connection = Connection(locator(triton))
         # A replica that counts as running can serve: Triton is up, and the label files are there.
-        await self._connection.client()
+        await self._connection.channel(None, None)
         stage = spec.stages[name]
         self._stage = build_stage(
             stage, models_for(spec, profile, list(stage.models), self._connection, project.repository)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 
 from serve_app.admission import Admission
 from serve_app.context import RequestContext
-from serve_app.identity import HEADERS, ID, Contexts, repeated
+from serve_app.identity import HEADERS, ID, Contexts, repeated, request_id_of
 from serve_app.interruption import Interruptible, WhileConnected
 from serve_app.problem import Problem
 from serve_app.protocol import compression
@@ -162,7 +161,7 @@ class _Reply:
     def __init__(self, method: str, send: Send, request_id: str | None):
         self._is_head = method == "HEAD"
         self._send = send
-        self.request_id = request_id or str(uuid.uuid4())
+        self.request_id = request_id or request_id_of(None)
         self.accepts = ""
 
     async def json(self, value: Any) -> None:

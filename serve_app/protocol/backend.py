@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 import grpc
-from tritonclient.grpc import service_pb2
-from tritonclient.grpc.aio import InferenceServerClient
+from tritonclient.grpc import MAX_GRPC_MESSAGE_SIZE, service_pb2
+from tritonclient.grpc.service_pb2_grpc import GRPCInferenceServiceStub
 
-from serve_app.protocol.refusals import deadline_passed, lost, not_available, of_triton
-from serve_app.triton.client import Connection
-from serve_app.triton.error import TritonError
+from serve_app.protocol.refusals import of_triton
+from serve_app.triton.channel import CallError, Channel
+from serve_app.triton.connection import Connection
+from serve_app.triton.errors import is_lost
 
+_CHANNEL = [
+    ("grpc.max_send_message_length", MAX_GRPC_MESSAGE_SIZE),
+    ("grpc.max_receive_message_length", MAX_GRPC_MESSAGE_SIZE),
+    # The server is on this machine, whatever the environment says about a proxy.
+    ("grpc.enable_http_proxy", 0),
+]
 Outstanding = Callable[[str], AbstractContextManager[Any]]
 
 
@@ -46,6 +52,7 @@ class TritonBackend:
     def __init__(self, connection: Connection, outstanding: Outstanding = _no_wake_ups):
         self._connection = connection
         self._outstanding = outstanding
+        self._streams: dict[str, Any] = {}
 
     async def infer(
         self, request: service_pb2.ModelInferRequest, timeout: float, *, repeatable: bool = True
@@ -63,9 +70,10 @@ class TritonBackend:
         # A stream of its own for each request: Triton 2.51 dies of one in which a decoupled model's request is
         # followed by another model's.
         until = time.monotonic() + timeout
-        client, answered = await self._connected(None, timeout), False
+        channel = self._connection.in_use or await self._channel(None, timeout)
+        answered = False
         for again in (True, False):
-            call = _stub(client).ModelStreamInfer(_once(request), timeout=until - time.monotonic())
+            call = self._stream_infer(channel.address)(_once(request), timeout=until - time.monotonic())
             try:
                 with self._outstanding(request.model_name):
                     async for answer in call:
@@ -73,44 +81,31 @@ class TritonBackend:
                         yield answer
                 return
             except grpc.aio.AioRpcError as error:
-                if answered or not again or not lost(error):
+                if answered or not again or not is_lost(error):
                     raise of_triton(error) from None
             finally:
                 call.cancel()
-            client = await self._connected(client, until - time.monotonic())
+            channel = await self._channel(channel, until - time.monotonic())
 
     async def _call(self, method: str, request: Any, timeout: float, repeatable: bool) -> Any:
-        client = self._connection.in_use
-        if client is not None:
-            until = time.monotonic() + timeout
-            try:
-                return await getattr(_stub(client), method)(request, timeout=timeout)
-            except grpc.aio.AioRpcError as error:
-                if not lost(error):
-                    raise of_triton(error) from None
-                if not repeatable:
-                    # The next request finds the server that there is by then.
-                    await self._connected(client, until - time.monotonic())
-                    raise of_triton(error) from None
-            timeout = until - time.monotonic()
-        client = await self._connected(client, timeout)
+        answer = getattr(service_pb2, f"{method}Response")
         try:
-            return await getattr(_stub(client), method)(request, timeout=timeout)
-        except grpc.aio.AioRpcError as error:
+            return await self._connection.call(method, request, answer, timeout, repeatable=repeatable)
+        except CallError as error:
             raise of_triton(error) from None
 
-    async def _connected(self, gone: InferenceServerClient | None, timeout: float) -> InferenceServerClient:
-        if timeout <= 0:
-            raise deadline_passed()
+    async def _channel(self, gone: Channel | None, timeout: float) -> Channel:
         try:
-            return await asyncio.wait_for(self._connection.client(gone), timeout)
-        except (asyncio.TimeoutError, TritonError):
-            raise not_available() from None
+            return await self._connection.channel(gone, timeout)
+        except CallError as error:
+            raise of_triton(error) from None
 
-
-def _stub(client: InferenceServerClient) -> Any:
-    """The calls themselves, without what tritonclient does to each request on the way."""
-    return client._client_stub
+    def _stream_infer(self, address: str) -> Any:
+        """The call that streams, over the one gRPC channel to this address."""
+        if address not in self._streams:
+            channel = grpc.aio.insecure_channel(address, options=_CHANNEL)
+            self._streams = {address: GRPCInferenceServiceStub(channel).ModelStreamInfer}
+        return self._streams[address]
 
 
 async def _once(request: service_pb2.ModelInferRequest) -> AsyncIterator[service_pb2.ModelInferRequest]:

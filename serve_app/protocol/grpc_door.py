@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any, NoReturn, TypeAlias, TypeVar
@@ -15,7 +14,7 @@ from tritonclient.grpc import service_pb2 as pb
 
 from serve_app.admission import Admission
 from serve_app.context import RequestContext
-from serve_app.identity import HEADERS, ID, Contexts, repeated
+from serve_app.identity import HEADERS, ID, Contexts, repeated, request_id_of
 from serve_app.interruption import Interruptible
 from serve_app.problem import Problem
 from serve_app.protocol.backend import Backend
@@ -128,7 +127,7 @@ class GrpcDoor:
 
     async def _answered(self, call: Call, answer: Callable[[RequestContext], Awaitable[_Written]]) -> _Written:
         """What `answer` makes of the call, which ends with a code where that raises."""
-        request_id = str(uuid.uuid4())
+        request_id = request_id_of(None)
         try:
             context = _not_after(self._contexts({ID: request_id, **_headers(call)}), call.time_remaining())
             request_id = context.request_id

@@ -12,7 +12,6 @@ import re
 from collections.abc import Sequence
 
 import grpc
-from tritonclient.utils import InferenceServerException
 
 from serve_app.problem import Problem
 from serve_app.triton.errors import is_lost
@@ -107,14 +106,9 @@ def of_triton(error: grpc.RpcError) -> Refusal:
     code, text = error.code(), error.details() or ""
     if code is Code.DEADLINE_EXCEEDED:
         return deadline_passed()
-    if code is Code.UNAVAILABLE and lost(error) and "Server is stopping" not in text:
+    if code is Code.UNAVAILABLE and is_lost(error) and "Server is stopping" not in text:
         return not_available()
     return Refusal(code, cleaned(text))
-
-
-def lost(error: grpc.RpcError) -> bool:
-    """Whether the server, or the model's process, went away."""
-    return is_lost(InferenceServerException(error.details() or "", str(error.code())))
 
 
 def cleaned(text: str) -> str:

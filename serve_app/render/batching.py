@@ -12,14 +12,16 @@ from serve_app.spec.batching import Control, DirectSequences, OldestSequences, Q
 from serve_app.spec.resolved import Resolved
 from serve_app.spec.units import microseconds
 
+# Of the level below all tiers: what goes there is accepted, expires at once, and is never executed.
+WAKE_UP_POLICY = pb.ModelQueuePolicy(default_timeout_microseconds=1, allow_timeout_override=True)
 _FLAG_VALUES = {"int32": "int32_false_true", "float32": "fp32_false_true", "bool": "bool_false_true"}
 
 
 def dynamic_batching(found: Resolved) -> pb.ModelDynamicBatching:
     """Batching, priorities, and queues that refuse what they cannot serve in time.
 
-    Under `priorities: tiers`, the level below all tiers is for wake-up requests: they are accepted, expire at once and
-    are never executed.
+    Under `priorities: tiers`, the level below all tiers is for wake-up requests. By it `importing/tiers.py` knows such
+    a configuration.
     """
     batching = found.batching
     assert batching is not None
@@ -39,9 +41,7 @@ def dynamic_batching(found: Resolved) -> pb.ModelDynamicBatching:
         spec = found.spec
         message.priority_levels = spec.wake_up_level
         message.default_priority_level = spec.tiers[spec.default_tier].priority
-        message.priority_queue_policy[spec.wake_up_level].CopyFrom(
-            pb.ModelQueuePolicy(default_timeout_microseconds=1, allow_timeout_override=True)
-        )
+        message.priority_queue_policy[spec.wake_up_level].CopyFrom(WAKE_UP_POLICY)
     return message
 
 

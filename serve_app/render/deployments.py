@@ -193,7 +193,13 @@ def _request_router_config(router: Router | None) -> dict[str, Any] | None:
 def _gang_scheduling_config(gang: Gang | None) -> dict[str, Any] | None:
     if gang is None:
         return None
-    return {"gang_size": gang.size, **given(gang_placement_strategy=gang.strategy and gang.strategy.upper())}
+    return {
+        "gang_size": gang.size,
+        **given(
+            gang_placement_strategy=gang.strategy and gang.strategy.upper(),
+            runtime_failure_policy=gang.failure_policy and gang.failure_policy.upper(),
+        ),
+    }
 
 
 def _rolling_update(update: RollingUpdate) -> dict[str, Any]:

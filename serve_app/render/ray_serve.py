@@ -5,12 +5,9 @@ Nothing is in it that the spec does not say, except what Tandem needs: Ray's own
 
 from __future__ import annotations
 
-import copy
-import warnings
 from typing import Any
 
 import yaml
-from ray.serve.schema import ServeDeploySchema
 
 from serve_app.render.deployments import (
     given,
@@ -28,17 +25,18 @@ TRITON = "Triton"
 INGRESS = "Ingress"
 
 
+class _WithoutAliases(yaml.SafeDumper):
+    """Writes what is said once and holds for several things, as a node's labels, out in each place."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
 def serve_config(spec: Spec) -> dict[str, Any]:
-    """The configuration as plain data, valid by Ray Serve's own schema."""
-    config = unchecked_serve_config(spec)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what Ray warns of has rules of its own
-        ServeDeploySchema.model_validate(copy.deepcopy(config))  # the schema changes what it is given
-    return config
+    """The configuration as plain data. Of a spec without errors, Ray Serve's own schema takes it.
 
-
-def unchecked_serve_config(spec: Spec) -> dict[str, Any]:
-    """The configuration as plain data."""
+    It is not asked here, since loading Ray takes longer than all the rest: `serve_app.live.ray_schema` asks it.
+    """
     ray = spec.ray
     environment = ray.controller_environment
     return {
@@ -64,6 +62,7 @@ def _application(spec: Spec) -> dict[str, Any]:
         **given(
             runtime_env=_runtime_env(ray.runtime_environment),
             autoscaling_policy=policy(ray.autoscaling_policy),
+            logging_config=logging_config(ray.application_logging),
             external_scaler_enabled=ray.external_scaler or None,
         ),
         # The digest changes with all that replicas are built from, so that Ray Serve builds them anew then.
@@ -85,6 +84,7 @@ def _tracing_config(spec: Spec) -> dict[str, Any] | None:
 
 
 def _runtime_env(environment: RuntimeEnvironment) -> dict[str, Any] | None:
+    timeout = environment.setup_timeout
     return (
         given(
             env_vars=environment.environment or None,
@@ -92,6 +92,7 @@ def _runtime_env(environment: RuntimeEnvironment) -> dict[str, Any] | None:
             py_modules=environment.py_modules or None,
             pip=environment.pip or None,
             image_uri=environment.image,
+            config=None if timeout is None else {"setup_timeout_seconds": int(timeout.total_seconds())},
         )
         or None
     )
@@ -99,4 +100,4 @@ def _runtime_env(environment: RuntimeEnvironment) -> dict[str, Any] | None:
 
 def render_serve_config(spec: Spec, header: str) -> str:
     """The text of serve_config.yaml."""
-    return header + yaml.safe_dump(serve_config(spec), sort_keys=False, default_flow_style=False)
+    return header + yaml.dump(serve_config(spec), Dumper=_WithoutAliases, sort_keys=False, default_flow_style=False)

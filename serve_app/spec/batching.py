@@ -54,7 +54,7 @@ class Batching(Part):
 
     queue_delay: Duration | None = Field(
         default=None,
-        description="how long a request waits for company; by default 30 % of the latency budget "
+        description="how long a request waits for company; by default a quarter of the latency budget "
         "(Triton: max_queue_delay_microseconds)",
     )
     preferred_sizes: list[Whole] = Field(

@@ -11,12 +11,14 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
 from serve_app.spec.findings import Finding, Place, Rule, error
-from serve_app.spec.yaml_words import NOT_YAML, in_our_words
+from serve_app.spec.recovery import CONTROL, INVISIBLE, Recovery
+from serve_app.spec.yaml_parser import Parser
+from serve_app.spec.yaml_words import without_colon
 
 NO_MAPPING = error("Y003", "The file holds no mapping", "it is no spec", "start from the project's example")
 ALIAS = error(
@@ -24,9 +26,6 @@ ALIAS = error(
 )
 TWICE = error("Y005", "A key that is there twice", "YAML would drop the first one in silence", "keep one of the two")
 NOT_A_WORD = error("Y006", "A key that is not a plain word", "no part of the spec has such a key", "write a plain word")
-TOO_DEEP = error(
-    "Y008", "A file nested too deeply for a spec", "no part of a spec is that deep", "correct its brackets"
-)
 SEVERAL = error(
     "Y009", "Several documents in one file (---)", "all but the first would be passed over",
     "keep one, and put each other spec into a file of its own",
@@ -34,15 +33,10 @@ SEVERAL = error(
 TAG = error(
     "Y017", "A YAML tag (!name)", "what a value is follows from its key, never from a tag", "write the value without it"
 )
-CONTROL = error(
-    "Y018", "A character that cannot be seen, or is none", "no engine could use the text, and nobody could find why",
-    "remove the character",
-)  # fmt: skip
-
-DEEPEST = 64
-_INVISIBLE = yaml.reader.Reader.NON_PRINTABLE
 # These too would show a text in another order than it is written in.
-_INVISIBLE_IN_TEXT = re.compile(f"{_INVISIBLE.pattern}|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_INVISIBLE_IN_TEXT = re.compile(f"{INVISIBLE.pattern}|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+# `second:{priority: 2}`, which YAML reads as the key `second:{priority`.
+_RUN_ON = re.compile(r"([\w.-]+):[\[{\"']")
 # Up to 18 digits fit the engines' 64-bit integers; more are no number that anybody means.
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 _DECIMAL = re.compile(r"-?(0|[1-9][0-9]{0,17})\.[0-9]+")
@@ -74,32 +68,48 @@ class Position:
             holder.within.setdefault(name, holder.within[place[-1]])
 
 
+class Lost(NamedTuple):
+    """An entry that may be lost from the mapping at `place`, or from another of the `levels` that end there.
+
+    Where its key could be read, it is in the data without a value.
+    """
+
+    place: Place
+    key: str | None
+    levels: int
+
+
 @dataclass
 class Document:
     """What a text holds: plain values, the places of those that could not be read, and what was found on the way.
 
-    `data` is None where the text is no mapping that can be read to its end.
+    `data` is None where the text is no mapping.
     """
 
     data: dict[str, Any] | None
     root: Position
     unreadable: list[Place]
+    lost: list[Lost]
     findings: list[Finding]
 
 
 def read_document(text: str) -> Document:
-    """Read YAML. What is wrong is found, and never raised."""
-    text = text.removeprefix("\ufeff")
-    if found := _INVISIBLE.search(text):
-        line, column = text.count("\n", 0, found.start()) + 1, found.start() - text.rfind("\n", 0, found.start())
-        fault = CONTROL.at((), f"the character {found[0]!r} is not allowed")
-        return Document(None, Position(1, 1), [], [Finding(line, column, fault)])
-    reader = _Reader(text)
-    try:
-        data = reader.document()
-    except _Stop:
-        data = None
-    return Document(data, reader.root, reader.unreadable, reader.findings)
+    """Read YAML. What is wrong is found, and never raised; what is no YAML is passed over."""
+    recovery = Recovery(text.removeprefix("\ufeff"))
+    if not recovery.is_text:
+        return Document(None, Position(1, 1), [], [], recovery.findings)
+    while True:
+        reader = _Reader(recovery.text, recovery.gap)
+        try:
+            data = reader.document()
+        except _Stop:
+            data = None
+        except yaml.MarkedYAMLError as broken:
+            recovery.mend(broken, reader.parser)
+            continue
+        if recovery.is_cut_short:
+            reader.lost.append(Lost(last := _last_place(data), None, len(last) + 1))
+        return Document(data, reader.root, reader.unreadable, reader.lost, recovery.findings + reader.findings)
 
 
 class _Stop(Exception):
@@ -107,44 +117,34 @@ class _Stop(Exception):
 
 
 class _Reader:
-    def __init__(self, text: str):
-        self._yaml: Any = yaml.SafeLoader(text)
-        self._lines = text.splitlines()
+    """Reads a text in which `gap` stands for what was no YAML."""
+
+    def __init__(self, text: str, gap: str):
+        self.parser = Parser(text)
+        self._gap = gap
         self.root = Position(1, 1)
         self.unreadable: list[Place] = []
+        self.lost: list[Lost] = []
+        self._incomplete: set[Place] = set()
         self.findings: list[Finding] = []
-        self._depth = 0
 
     def document(self) -> dict[str, Any]:
-        self._next()  # the start of the stream
-        event = self._next()
+        self.parser.event()  # the start of the stream
+        event = self.parser.event()
         if isinstance(event, yaml.StreamEndEvent):
             self._found(NO_MAPPING, event, (), "the file is empty")
             raise _Stop
-        event = self._next()
+        event = self.parser.event()
         if not isinstance(event, yaml.MappingStartEvent):
+            self.parser.finish()  # as it may be a mapping of which the first line is broken
             self._found(NO_MAPPING, event, (), "the file holds no mapping")
             raise _Stop
         data: dict[str, Any] = self._value(event, (), self.root)
-        self._next()  # the end of the document
-        event = self._next()
+        self.parser.event()  # the end of the document
+        event = self.parser.event()
         if not isinstance(event, yaml.StreamEndEvent):
             self._found(SEVERAL, event, (), "another document starts here")
         return data
-
-    def _next(self) -> Any:
-        try:
-            return self._yaml.get_event()
-        except yaml.MarkedYAMLError as broken:
-            mark = broken.problem_mark or broken.context_mark
-            line = self._lines[mark.line] if mark and mark.line < len(self._lines) else ""
-            fault = in_our_words(broken, line)
-            self.findings.append(Finding(mark.line + 1 if mark else 1, mark.column + 1 if mark else 1, fault))
-        except (ValueError, OverflowError):  # an escape such as "\UFFFFFFFF"
-            line, column = self._yaml.line + 1, self._yaml.column + 1
-            fault = NOT_YAML.at((), "this escape names no character", remedy="write the character itself")
-            self.findings.append(Finding(line, column, fault))
-        raise _Stop
 
     def _value(self, event: Any, place: Place, position: Position) -> Any:
         if isinstance(event, yaml.AliasEvent):
@@ -156,16 +156,13 @@ class _Reader:
             self._found(TAG, event, place, f"the tag {tag} is not allowed")
         if isinstance(event, yaml.ScalarEvent):
             return self._scalar(event, place)
-        if self._depth == DEEPEST:
-            self._found(TOO_DEEP, event, (), f"brackets or indentation are more than {DEEPEST} deep here")
-            raise _Stop
-        self._depth += 1
         read = self._list if isinstance(event, yaml.SequenceStartEvent) else self._mapping
-        value = read(place, position)
-        self._depth -= 1
-        return value
+        return read(place, position)
 
     def _scalar(self, event: yaml.ScalarEvent, place: Place) -> Any:
+        if self._gap in event.value:
+            self.unreadable.append(place)
+            return None
         if found := _INVISIBLE_IN_TEXT.search(event.value):
             self._found(CONTROL, event, place, f"the text holds the character {found[0]!r}")
         if found or event.tag is not None:
@@ -175,7 +172,7 @@ class _Reader:
 
     def _list(self, place: Place, position: Position) -> list[Any]:
         items: list[Any] = []
-        while not isinstance(event := self._next(), yaml.SequenceEndEvent):
+        while not isinstance(event := self.parser.event(), yaml.SequenceEndEvent):
             index = len(items)
             within = position.within[index] = _position(event)
             items.append(self._value(event, (*place, index), within))
@@ -183,22 +180,27 @@ class _Reader:
 
     def _mapping(self, place: Place, position: Position) -> dict[str, Any]:
         items: dict[str, Any] = {}
-        while not isinstance(key := self._next(), yaml.MappingEndEvent):
+        while not isinstance(key := self.parser.event(), yaml.MappingEndEvent):
             name = self._key(key, place)
+            if self._gap in str(name):
+                self._lose(str(name), place, items)
+                name = None
             if name is None:
                 with self._unread(place):
-                    self._value(self._next(), place, Position(1, 1))
+                    self._value(self.parser.event(), place, Position(1, 1))
                 continue
             here = (*place, name)
             within = _position(key)
-            value = self._value(self._next(), here, within)
-            if name in items:
+            value = self._value(self.parser.event(), here, within)
+            if name in position.within:
                 first = position.within[name]
                 self._found(TWICE, key, here, f"this key is already on line {first.line}")
                 value = self._joined(items[name], value, here)
                 within.within = {**first.within, **within.within}
             items[name] = value
             position.within[name] = within
+        if not position.within and place in self._incomplete:
+            self.unreadable.append(place)  # as it may be no mapping at all
         return items
 
     def _key(self, event: Any, place: Place) -> str | None:
@@ -215,11 +217,22 @@ class _Reader:
             self._found(NOT_A_WORD, event, place, "the key is empty")
         elif event.tag is not None:
             self._found(TAG, event, place, "a key has a tag")
+        elif event.style is None and (run_on := _RUN_ON.match(event.value)):
+            at = _position(event)
+            self.findings.append(Finding(at.line, at.column, without_colon(event.value)))
+            return f"{self._gap}{run_on[1]}"
         elif found := _INVISIBLE_IN_TEXT.search(event.value):
             self._found(CONTROL, event, place, f"the key holds the character {found[0]!r}")
         else:
             return str(event.value)
         return None
+
+    def _lose(self, key: str, place: Place, items: dict[str, Any]) -> None:
+        name = key.replace(self._gap, "")
+        self.lost.append(Lost(place, name or None, key.count(self._gap)))
+        self._incomplete.add(place)
+        if name:
+            items.setdefault(name, None)
 
     def _joined(self, first: Any, second: Any, place: Place) -> Any:
         """What stands for a key that is there twice: both mappings together; nothing certain where they differ."""
@@ -244,6 +257,15 @@ class _Reader:
 
 def _position(event: Any) -> Position:
     return Position(event.start_mark.line + 1, event.start_mark.column + 1)
+
+
+def _last_place(data: Any) -> Place:
+    """The way to what stands last."""
+    place: list[str | int] = []
+    while isinstance(data, dict | list) and data:
+        place.append(list(data)[-1] if isinstance(data, dict) else len(data) - 1)
+        data = data[place[-1]]  # type: ignore[index]
+    return tuple(place)
 
 
 def _plain(text: str) -> Any:

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from serve_app.files import TooLarge, read_file
 from serve_app.spec.checks import run_checks
 from serve_app.spec.document import Position, read_document
 from serve_app.spec.findings import Fault, Finding, SpecError, error, in_order
+from serve_app.spec.part import UNKNOWN
 from serve_app.spec.schema import Acceptance, Spec
-from serve_app.spec.structure import read_structure
+from serve_app.spec.structure import Structure, read_structure
 
 NO_FILE = error("Y001", "The file cannot be read", "there is nothing to serve", "give the path of a spec, a UTF-8 text")
 TOO_LARGE = error("Y007", "A file too large for a spec", "reading it would take minutes", "split off what is no spec")
@@ -57,19 +59,40 @@ def examine(text: str, file: str = "cluster/spec.yaml") -> Report:
     document = read_document(text)
     if document.data is None:
         return Report(file, None, in_order(document.findings))
-    structure = read_structure(document.data, document.unreadable)
+    structure = read_structure(document.data, document.unreadable, document.lost)
     for place, name in structure.renamed:
         document.root.rename(place, name)
     broken = structure.faults or document.findings
-    faults = structure.faults + (run_checks(structure.spec, whole=not broken) if structure.spec is not None else [])
+    faults = structure.faults + _checked(structure, whole=not broken)
     spec = None if broken else structure.spec
-    accepted = spec.accept if spec is not None else []
-    return Report(file, spec, document.findings, document.root, accepted).adding(faults)
+    return Report(file, spec, document.findings, document.root, _accepted(structure.spec)).adding(faults)
+
+
+def _checked(structure: Structure, whole: bool) -> list[Fault]:
+    """What does not fit together, whether or not there was more in the spec than could be read."""
+    if structure.spec is None:
+        return []
+    faults = run_checks(structure.spec, whole=whole)
+    if structure.bare is None:
+        return faults
+    found = {(fault.rule.code, fault.place) for fault in faults}
+    return [fault for fault in run_checks(structure.bare, whole=False) if (fault.rule.code, fault.place) in found]
+
+
+def _accepted(spec: Spec | None) -> list[Acceptance]:
+    """Each of them may be UNKNOWN, or have what is."""
+    if spec is None:
+        return []
+    return [spec.accept] if spec.accept is UNKNOWN else spec.accept
 
 
 def _accepts(acceptance: Acceptance, finding: Finding) -> bool:
-    is_there = f"{finding.place}.".startswith(f"{acceptance.at}.")
-    return finding.severity == "warning" and finding.code == acceptance.code and is_there
+    """Whether the warning is accepted, or may be for all that is known."""
+    if finding.severity != "warning" or acceptance is UNKNOWN:
+        return finding.severity == "warning"
+    if acceptance.code is not UNKNOWN and acceptance.code != finding.code:
+        return False
+    return acceptance.at is UNKNOWN or f"{finding.place}.".startswith(f"{acceptance.at}.")
 
 
 def _finding(root: Position, fault: Fault) -> Finding:
@@ -84,12 +107,11 @@ def _unreadable(file: str, fault: Fault, line: int = 1) -> Report:
 def examine_file(path: Path) -> Report:
     """Read the spec in the file at `path` and check all of it."""
     try:
-        with path.open("rb") as file:
-            raw = file.read(LARGEST + 1)
+        raw = read_file(path, LARGEST, pipe=True)
+    except TooLarge as broken:
+        return _unreadable(str(path), TOO_LARGE.at((), str(broken.strerror)))
     except OSError as broken:
         return _unreadable(str(path), NO_FILE.at((), broken.strerror or str(broken)))
-    if len(raw) > LARGEST:
-        return _unreadable(str(path), TOO_LARGE.at((), f"the file has more than {LARGEST // 2**10} KiB"))
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         return _unreadable(str(path), NO_FILE.at((), "it is UTF-16 or UTF-32 text", remedy="save it as UTF-8"))
     try:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 
 from serve_app.spec.model import Ensemble
-from serve_app.spec.part import Unknown
+from serve_app.spec.part import UNKNOWN, Unknown, known
 from serve_app.spec.pipeline import Pipeline
 from serve_app.spec.schema import Spec
 
@@ -22,10 +22,20 @@ def longest_path(spec: Spec, pipeline: Pipeline, through: str | None = None) -> 
     With `through`, of the chains only in which a stage uses that model, itself or in an ensemble; None where there is
     none. Unknown where a step takes from a later one, or a name leads nowhere.
     """
-    return spec.remembered(("longest_path", id(pipeline), through), lambda: _longest_path(spec, pipeline, through))
+    return spec.remembered(
+        ("longest_path", id(pipeline), through),
+        lambda: _longest_path(spec, pipeline, through, lambda name: budget(spec, [name])),
+    )
 
 
-def _longest_path(spec: Spec, pipeline: Pipeline, through: str | None) -> Chain | None:
+def heaviest_path(spec: Spec, pipeline: Pipeline, weight: Weight) -> Chain:
+    """The same by another time than the latency budgets: `weight` of a model or ensemble."""
+    path = _longest_path(spec, pipeline, None, weight)
+    assert path is not None
+    return path
+
+
+def _longest_path(spec: Spec, pipeline: Pipeline, through: str | None, weight: Weight) -> Chain | None:
     order = {name: index for index, name in enumerate(pipeline.steps)}
     any_way: dict[str, Chain] = {}
     marked: dict[str, Chain] = {}
@@ -34,7 +44,7 @@ def _longest_path(spec: Spec, pipeline: Pipeline, through: str | None) -> Chain 
         if any(order[source] >= order[name] for source in before):
             raise Unknown
         models = models_of(spec, pipeline, name)
-        own = budget(spec, models)
+        own = total(*map(weight, models))
         any_way[name] = _after([any_way[source] for source in before], own, name)
         if through is not None and any(through in reached(spec, model) for model in models):
             marked[name] = any_way[name]
@@ -90,6 +100,20 @@ def reached(spec: Spec, name: str) -> list[str]:
         ("reached", name),
         lambda: [each for each in _inside_out(spec, name) if not isinstance(spec.served(each), Ensemble)],
     )
+
+
+def stages_of(spec: Spec, model: str) -> list[str]:
+    """The stages that name a model; where none does, those whose requests reach it in an ensemble.
+
+    Unknown where a stage's models are not known, or an ensemble's steps where they must be looked at.
+    """
+    stages = {name: known(stage.models) for name, stage in spec.stages.items() if stage is not UNKNOWN}
+    named = [name for name, models in stages.items() if model in models]
+    return named or [
+        name
+        for name, models in stages.items()
+        if any(each in spec.ensembles and model in reached(spec, each) for each in models)
+    ]
 
 
 def longest_chain(spec: Spec, name: str, weight: Weight) -> Chain:

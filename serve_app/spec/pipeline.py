@@ -67,23 +67,32 @@ class Images:
     most: int
 
 
-_IMAGES = r"image(?:\[([0-9]{1,3})\.\.([0-9]{1,3})\])?"
+@dataclass(frozen=True)
+class Flag:
+    """True or false, false where a request does not say: a parameter of the route's query."""
 
 
-def parse_images(text: object) -> Images:
+Input = Images | Flag
+_INPUT = r"flag|image(?:\[([0-9]{1,3})\.\.([0-9]{1,3})\])?"
+
+
+def parse_input(text: object) -> Input:
     """`image[0..8]` → Images. ValueError says how to write it; whether the counts allow anything, a check finds."""
-    match = re.fullmatch(_IMAGES, text) if isinstance(text, str) else None
+    match = re.fullmatch(_INPUT, text) if isinstance(text, str) else None
     if match is None:
-        raise invalid("images", f"{shown(text)} is not an input; write image, or image[0..8] for a list of up to eight")
+        wanted = "write image, image[0..8] for a list of up to eight, or flag"
+        raise invalid("images", f"{shown(text)} is not an input; {wanted}")
+    if match[0] == "flag":
+        return Flag()
     if match[1] is None:
         return Images(many=False, fewest=1, most=1)
     return Images(many=True, fewest=int(match[1]), most=int(match[2]))
 
 
-ImagesField = Annotated[
-    Images,
-    BeforeValidator(parse_images),
-    WithJsonSchema({"type": "string", "title": "image, or image[0..8] for a list", "pattern": f"^{_IMAGES}$"}),
+InputField = Annotated[
+    Input,
+    BeforeValidator(parse_input),
+    WithJsonSchema({"type": "string", "title": "image, image[0..8] for a list, or flag", "pattern": f"^({_INPUT})$"}),
 ]
 
 
@@ -108,7 +117,15 @@ class Pipeline(Part):
     )
     summary: str = Field(description="one line for the API's documentation")
     sla: Duration | None = Field(default=None, description="within this a request is answered; service.sla")
-    inputs: dict[Identifier, Annotated[ImagesField, MayBeUnknown()]] = Field(
-        min_length=1, description="the files that a request brings, by their names in it"
+    inputs: dict[Identifier, Annotated[InputField, MayBeUnknown()]] = Field(
+        min_length=1, description="what a request brings, by its names: pictures in its body, flags in its query"
     )
     steps: dict[Identifier, Step] = Field(min_length=1, description="the last one's result is the answer")
+
+    @property
+    def images(self) -> dict[str, Images]:
+        return {name: taken for name, taken in self.inputs.items() if isinstance(taken, Images)}
+
+    @property
+    def flags(self) -> list[str]:
+        return [name for name, taken in self.inputs.items() if isinstance(taken, Flag)]

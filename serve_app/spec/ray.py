@@ -14,7 +14,7 @@ from pydantic import Field
 
 from serve_app.spec.part import CodePath, Form, Part, Port
 from serve_app.spec.replicas import Environment, Logging, PolicyField
-from serve_app.spec.units import Duration, Percent, Seconds, Size
+from serve_app.spec.units import Duration, Percent, Seconds, Size, SomeSeconds
 
 AbsolutePath = Annotated[str, Form(r"/.*[^/]", "a file's whole path, as /etc/tandem/tls.key")]
 RemotePackage = Annotated[
@@ -81,6 +81,9 @@ class RuntimeEnvironment(Part):
     py_modules: list[RemotePackage] = Field(default_factory=list, description="packages to import from, beside it")
     pip: list[str] = Field(default_factory=list, description="requirements, installed on top of what nodes have")
     image: str | None = Field(default=None, description="a container to run every process in, with Ray in it")
+    setup_timeout: SomeSeconds | None = Field(
+        default=None, description="how long all that may take on a node, in whole seconds; 600s (Ray: config)"
+    )
 
 
 class Ray(Part):
@@ -89,7 +92,12 @@ class Ray(Part):
     port: Port = Field(description="the head node's port, for `tandem up`")
     dashboard_port: Port = Field(description="of Ray's dashboard, for `tandem up` and `tandem drift`")
     object_store: Size = Field(description="shared memory that Ray may use to pass requests between processes")
-    logging: Logging | None = Field(default=None, description="of all parts that have none of their own")
+    logging: Logging | None = Field(
+        default=None, description="of Ray Serve's controller, and of all parts that have none of their own"
+    )
+    application_logging: Logging | None = Field(
+        default=None, description="of all parts that have none of their own, instead of logging"
+    )
     tracing: Tracing | None = Field(default=None, description="off by default; read when Ray Serve starts")
     controller_environment: Environment = Field(
         default_factory=dict, description="variables of Ray Serve's controller; read when it starts"

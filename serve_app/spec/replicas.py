@@ -51,7 +51,9 @@ LogAttribute = Literal[
 
 
 class Logging(Part):
-    """What Ray Serve writes to its logs. A deployment's own stands in for the whole of the cluster's."""
+    """What Ray Serve writes to its logs. A deployment's own stands in for the whole of the application's, and that for
+    the whole of the cluster's.
+    """
 
     level: Literal["debug", "info", "warning", "error", "critical"] | None = Field(
         default=None, description="the least that is written; info (Ray: log_level)"
@@ -168,6 +170,11 @@ class Gang(Part):
     strategy: Literal["pack", "spread"] | None = Field(
         default=None,
         description="a gang's replicas on as few or as many nodes as can be; pack (Ray: gang_placement_strategy)",
+    )
+    failure_policy: Literal["restart_gang", "restart_replica"] | None = Field(
+        default=None,
+        description="what ends when one of them fails; restart_gang. Ray Serve 2.60 refuses the other (Ray: "
+        "runtime_failure_policy)",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from math import ceil
 from typing import Literal
 
 from serve_app.spec.batching import Batching, QueuePolicy, Sequence
@@ -13,7 +14,7 @@ from serve_app.spec.part import UNKNOWN, Unknown
 from serve_app.spec.paths import queue_timeout
 from serve_app.spec.schema import ProfileName, Spec
 
-QUEUE_DELAY_SHARE = 0.3
+QUEUE_DELAY_SHARE = 0.25  # of the latency budget
 QUEUE_SIZE = 128
 LONGEST_LEVEL = 10  # digits of a level
 _OF_BATCHING = ("queue_delay", "preferred_sizes")
@@ -103,9 +104,16 @@ class Resolved:
             return len(self.spec.tiers)
         return (self.batching.priorities.levels or 0) if self.batching.priorities.use == "levels" else 0
 
+    def level_of(self, tier: str) -> int:
+        """The priority level in which a tier's requests wait; 0 where there are no priorities."""
+        if self.batching is None or not self.levels:
+            return 0
+        priority = self.spec.tiers[tier].priority
+        return priority if priority <= self.levels else (self.batching.priorities.default or 0)
+
     @property
     def queue_delay(self) -> timedelta:
-        """How long a request waits for others to share its batch: as given, else 30 % of the latency budget.
+        """How long a request waits for others to share its batch: as given, else a quarter of the latency budget.
 
         Unknown where neither is given.
         """
@@ -184,7 +192,14 @@ class Resolved:
     @property
     def instance_count(self) -> int:
         """How many batches run at a time."""
-        return sum(max(1, group.count) * max(1, len(group.gpus)) for group in self.instances if not group.passive)
+        return sum(max(1, group.count) * self._devices(group) for group in self.instances if not group.passive)
+
+    def _devices(self, group: Instances) -> int:
+        """On how many devices a group has its count: on all the server's GPUs where it is for GPUs and names none."""
+        profile = self.spec.profiles[self.profile]
+        if group.gpus or profile.device == "cpu" or group.kind not in ("gpu", "auto"):
+            return max(1, len(group.gpus))
+        return max(1, ceil(profile.triton.gpus))
 
     @property
     def threads(self) -> int | None:

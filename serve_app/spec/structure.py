@@ -6,17 +6,19 @@ one that was probably meant.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from serve_app.spec.document import Lost
 from serve_app.spec.findings import Fault, Place, show_place
 from serve_app.spec.part import UNKNOWN, shown
 from serve_app.spec.schema import Spec
 from serve_app.spec.spelling import closest, in_the_specs_words
 from serve_app.spec.value_words import NOT_A_CHOICE, UNKNOWN_KEY, WRONG_FORM, WRONG_KIND, describe
-from serve_app.spec.vocabulary import form_at, homes, nearest_unknown, part_at
+from serve_app.spec.vocabulary import form_at, homes, is_list_at, nearest_unknown, part_at
 
 # Each round finds what the one before hid; a spec is not as deep as this.
 _ROUNDS = 24
@@ -25,27 +27,48 @@ _KEY = "[key]"  # pydantic's last step to the key of an item, instead of its val
 
 
 class Structure(NamedTuple):
-    """What came of plain values. `renamed`: the places of misspelt keys, and the key each was read as."""
+    """What came of plain values. `renamed`: the places of misspelt keys, and the key each was read as.
+
+    Where something may be lost, it is UNKNOWN in `spec`, and taken as never given in `bare`.
+    """
 
     spec: Spec | None
     faults: list[Fault]
     renamed: list[tuple[Place, str]]
+    bare: Spec | None = None
 
 
-def read_structure(data: dict[str, Any], unreadable: Sequence[Place] = ()) -> Structure:
+def read_structure(data: dict[str, Any], unreadable: Sequence[Place] = (), lost: Sequence[Lost] = ()) -> Structure:
     """The Spec in `data` (which is changed), and what is wrong with its shape.
 
     What is wrong, and what could not be read, is UNKNOWN in the Spec, so that the rest can be checked. The Spec is None
     where too little is left.
     """
+    if not lost:
+        return _read(data, unreadable, ())
+    bare = copy.deepcopy(data)
+    for place, key, _ in lost:
+        if type(holder := _at(bare, place)) is dict and holder.get(key, UNKNOWN) is None:
+            del holder[key]
+    return _read(data, unreadable, list(dict.fromkeys(lost)))._replace(bare=_read(bare, unreadable, ()).spec)
+
+
+def _read(data: dict[str, Any], unreadable: Sequence[Place], lost: Sequence[Lost]) -> Structure:
     repair = _Repair(data)
     for place in unreadable:
         repair.make_unknown(place)
     for _ in range(_ROUNDS):
+        incomplete = [place for entry in lost for place in repair.lose(entry)]
         try:
-            return Structure(Spec.model_validate(data, context=repair.names), repair.faults, repair.renamed)
+            spec = Spec.model_validate(data, context=repair.names)
         except ValidationError as failed:
             repair.round(failed.errors(include_url=False))
+            continue
+        if incomplete:  # though all that is in them has been looked at
+            for place in incomplete:
+                repair.make_unknown(place)
+            spec = Spec.model_validate(data, context=repair.names)
+        return Structure(spec, repair.faults, repair.renamed)
     return Structure(None, repair.faults, repair.renamed)
 
 
@@ -54,6 +77,8 @@ class _Repair:
 
     def __init__(self, data: dict[str, Any]):
         self._data = data
+        self._lost: set[Place] = set()
+        self._refused: set[Place] = set()  # names that may be lost, and could not have been there
         self._accounted_for: set[Place] = set()  # keys that are missing because they stand under another name
         self.names: set[str] = set()  # wrong ones that are let pass, since other parts of the spec refer to them
         self.faults: list[Fault] = []
@@ -73,6 +98,10 @@ class _Repair:
     def _wrong_name(self, problem: Any, place: Place) -> None:
         """A name that a mapping of names does not take."""
         name = str(place[-1])
+        if place in self._lost:
+            self._refused.add(place)
+            _at(self._data, place[:-1]).pop(name, None)
+            return
         words = describe(problem, name)
         rule = NOT_A_CHOICE if words.rule is NOT_A_CHOICE else WRONG_FORM
         self.faults.append(rule.at(place, f"the name {words.what}", remedy=words.remedy))
@@ -93,6 +122,8 @@ class _Repair:
         remedy = None
         if meant in fields:
             remedy = f"write {meant}, {how}" if how else f"did you mean {meant}?"
+            if name.startswith(f"{meant}:"):
+                remedy = f"put a space behind the colon, as {meant}: {name.removeprefix(f'{meant}:')}"
             self._accounted_for.add((*place[:-1], str(meant)))
             self._move(place, holder, meant, keep=how is None)
         elif found := homes(meant or name, place[:-1]):
@@ -111,7 +142,7 @@ class _Repair:
         if type(holder) is not dict:
             return
         value = holder.pop(str(place[-1]))
-        if meant is None or meant in holder:
+        if meant is None or holder.get(meant, UNKNOWN) is not UNKNOWN:
             return
         holder[meant] = value if keep else UNKNOWN
         self.renamed.append((place, meant))
@@ -153,6 +184,48 @@ class _Repair:
             place.append(step)
             holder, found = found, _step(found, step)
         return tuple(place)
+
+    def lose(self, entry: Lost) -> list[Place]:
+        """Take what may be lost as given and unknown. Returns the places of what cannot be known as a whole."""
+        place = self._as_meant(entry.place)
+        for here in (place, place[:-1]):  # which may have been of the other kind before
+            found = _at(self._data, here)
+            if type(found) is (dict if is_list_at(here) else list):
+                self.make_unknown(here)
+        around = [place[: len(place) - up] for up in range(min(entry.levels, len(place) + 1))]
+        if entry.key is not None:
+            takers = self._takers(around, entry.key)
+            if place not in takers and type(holder := _at(self._data, place)) is dict:
+                holder.pop(entry.key, None)
+            if takers:
+                found = [(*here, entry.key) for here in takers]
+                self._lost.update(found)
+                for here in found:
+                    if here not in self._refused:
+                        self.make_unknown(here)
+                return [here[:-1] for here in found if here in self._refused]
+        for here in around:
+            self._make_rest_unknown(here)
+        return [here for here in around if part_at(here) is None and type(_at(self._data, here)) in (dict, list)]
+
+    def _takers(self, around: list[Place], key: str) -> list[Place]:
+        """Those of these places where an entry with the key can be: parts that have it, or else mappings of names."""
+        parts = [here for here in around if key in getattr(part_at(here), "model_fields", ())]
+        names = [here for here in around if part_at(here) is None and type(_at(self._data, here)) is dict]
+        return parts + [here for here in names if not parts or here == around[0]]
+
+    def _make_rest_unknown(self, place: Place) -> None:
+        """Whatever the part could have beside what it has."""
+        found, part = _at(self._data, place), part_at(place)
+        if type(found) is dict and part is not None:
+            for field in part.model_fields:
+                found.setdefault(field, UNKNOWN)
+
+    def _as_meant(self, place: Place) -> Place:
+        for misspelt, meant in self.renamed:
+            if place[: len(misspelt)] == misspelt:
+                place = (*misspelt[:-1], meant, *place[len(misspelt) :])
+        return place
 
     def make_unknown(self, place: Place) -> None:
         self._put(nearest_unknown(place), UNKNOWN)

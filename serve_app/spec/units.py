@@ -147,11 +147,9 @@ _SOMETHING = {"not": {"pattern": "^[ 0.]+[A-Za-z%]"}}
 Duration = Annotated[timedelta, BeforeValidator(parse_duration), WithJsonSchema(DURATION_SCHEMA)]
 Size = Annotated[int, BeforeValidator(parse_size), WithJsonSchema(SIZE_SCHEMA)]
 Percent = Annotated[float, BeforeValidator(parse_percent), WithJsonSchema(_PERCENT_SCHEMA)]
-Seconds = Annotated[
-    timedelta,
-    BeforeValidator(parse_seconds),
-    WithJsonSchema({**_quantity(_SECOND_UNITS, 0), "title": "a duration in whole seconds, as 90s"}),
-]
+_SECONDS_SCHEMA = {**_quantity(_SECOND_UNITS, 0), "title": "a duration in whole seconds, as 90s"}
+Seconds = Annotated[timedelta, BeforeValidator(parse_seconds), WithJsonSchema(_SECONDS_SCHEMA)]
+SomeSeconds = Annotated[Seconds, AfterValidator(_more_than_nothing), WithJsonSchema({**_SECONDS_SCHEMA, **_SOMETHING})]
 SomeTime = Annotated[Duration, AfterValidator(_more_than_nothing), WithJsonSchema({**DURATION_SCHEMA, **_SOMETHING})]
 WholePercent = Annotated[
     Percent,

@@ -41,7 +41,10 @@ NOT_A_TENSOR = error(
     "write a type and dimensions of 1 and more, or -1 where one varies, without the batch, as uint8[112, 112, 3]",
 )  # fmt: skip
 NOT_IMAGES = error(
-    "Y023", "An input of a pipeline that cannot be read", "the route could not be made", "write image, or image[0..8]"
+    "Y023",
+    "An input of a pipeline that cannot be read",
+    "the route could not be made",
+    "write image, image[0..8] or flag",
 )
 TWICE_IN_LIST = error(
     "Y024", "A name that is in a list twice", "the second one would have no effect", "keep one of the two"
@@ -182,6 +185,8 @@ def _as_kind(noun: str, value: object) -> str | None:
     if noun == _FLAG and isinstance(value, str | int):
         word = str(value).lower()
         return "write true" if word in _YES else "write false" if word in _NO else None
+    if noun == _MAPPING and isinstance(value, str) and (found := re.fullmatch(r"(\w+):([^:/\s]\S*)", value)):
+        return f"put a space behind the colon, as {found[1]}: {found[2]}"
     if noun in (_WHOLE_NUMBER, _NUMBER) and isinstance(value, str):
         return as_decimals(value, whole=noun == _WHOLE_NUMBER)
     return None

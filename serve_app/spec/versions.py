@@ -16,6 +16,7 @@ TRITON_FIELDS = {
     "ModelConfig.model_metrics": "2.52.0",
     "ModelEnsembling.max_inflight_requests": "2.63.0",
 }
+NEWEST_TRITON = "2.73.0"
 
 # The container 25.08: the first with all fixes of August and September 2025 (CVE-2025-23310, -23311, -23316, -23317,
 # -23319, -23320, -23334). 25.06 is 2.59.0.

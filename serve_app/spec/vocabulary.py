@@ -21,6 +21,10 @@ def part_at(place: Place) -> type[Part] | None:
     return as_part(_annotation(place))
 
 
+def is_list_at(place: Place) -> bool:
+    return typing.get_origin(_plain(_annotation(place))) is list
+
+
 def form_at(place: Place) -> Form | None:
     """The form that the text at a place must have, where it must have one."""
     holder = part_at(place[:-1])

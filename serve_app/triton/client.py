@@ -2,75 +2,28 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tritonclient.grpc import MAX_GRPC_MESSAGE_SIZE, InferInput
-from tritonclient.grpc.aio import InferenceServerClient, InferResult
-from tritonclient.utils import InferenceServerException
+from tritonclient.grpc import InferResult, service_pb2
+from tritonclient.utils import serialize_byte_tensor
 
 from serve_app.concurrency import together
-from serve_app.context import RequestContext, request_context, timings
+from serve_app.context import request_context, timings
 from serve_app.model import Array
 from serve_app.spec import ProfileName, Spec
 from serve_app.spec.model import Ensemble
 from serve_app.spec.model import Model as ModelEntry
 from serve_app.spec.paths import reached
 from serve_app.spec.resolved import Resolved
-from serve_app.triton.error import TritonError
-from serve_app.triton.errors import is_lost, model_unavailable, problem_of
+from serve_app.triton.channel import CallError
+from serve_app.triton.connection import Connection
+from serve_app.triton.errors import problem_of
 from serve_app.triton.wake_up import WakeUps
-
-_CHANNEL = [
-    ("grpc.max_send_message_length", MAX_GRPC_MESSAGE_SIZE),
-    ("grpc.max_receive_message_length", MAX_GRPC_MESSAGE_SIZE),
-    # The server is on this machine, whatever the environment says about a proxy.
-    ("grpc.enable_http_proxy", 0),
-]
-
-
-class Connection:
-    """This process's gRPC channel to the node's Triton.
-
-    `locate(lost)` answers the server's address; `lost` is one that just failed, None at first.
-    """
-
-    def __init__(self, locate: Callable[[str | None], Awaitable[str]]):
-        self._locate = locate
-        self._lock = asyncio.Lock()
-        self._address: str | None = None
-        self._client: InferenceServerClient | None = None
-
-    async def client(self, lost: InferenceServerClient | None = None) -> InferenceServerClient:
-        """The client to use; a new one where `lost` is the one in use until now."""
-        async with self._lock:
-            if self._client is None or self._client is lost:
-                address = await self._locate(self._address)
-                # Its channel may carry other requests of this process, which end by themselves.
-                self._address, self._client = address, InferenceServerClient(address, channel_args=_CHANNEL)
-            return self._client
-
-    async def is_ready(self, timeout: float) -> bool:
-        """Whether the server is ready; one that went away is looked for once. `timeout` is for each of four calls."""
-        lost: InferenceServerClient | None = None
-        for _ in range(2):
-            try:
-                client = await asyncio.wait_for(self.client(lost), timeout)
-                return bool(await client.is_server_ready(client_timeout=timeout))
-            except InferenceServerException:
-                lost = client
-            except (asyncio.TimeoutError, TritonError):
-                return False
-        return False
-
-    @property
-    def in_use(self) -> InferenceServerClient | None:
-        return self._client
 
 
 class TritonModel:
@@ -84,6 +37,7 @@ class TritonModel:
         self._max_batch = (
             self._entry.max_batch if isinstance(self._entry, Ensemble) else Resolved(spec, name, profile).max_batch
         )
+        self._tensors = _Tensors(self._entry, batched=self._max_batch > 0)
         self._connection = connection
         self._wake_ups = wake_ups
         self._folder = folder
@@ -128,34 +82,17 @@ class TritonModel:
 
     async def _infer(self, inputs: Sequence[Array]) -> list[Array]:
         context = request_context.get()
-        request = _request(self._entry, inputs, batched=self._max_batch > 0)
-        client: InferenceServerClient | None = None
-        retried = False
-        while True:
-            try:
-                client = await self._connected(client, context)
-                left = context.remaining()
-                with self._wake_ups.outstanding(self.name):
-                    result = await client.infer(
-                        self.name,
-                        request,
-                        request_id=context.request_id,
-                        priority=context.priority,
-                        timeout=int(left * 1e6),
-                        client_timeout=left,
-                    )
-                return self._outputs(result)
-            except InferenceServerException as error:
-                if retried or not is_lost(error):
-                    raise problem_of(error, self.name) from None
-                retried = True
-
-    async def _connected(self, lost: InferenceServerClient | None, context: RequestContext) -> InferenceServerClient:
         left = context.remaining()
+        request = self._tensors.request(self.name, inputs)
+        request.id = context.request_id
+        request.parameters["priority"].uint64_param = context.priority
+        request.parameters["timeout"].int64_param = max(1, int(left * 1e6))
         try:
-            return await asyncio.wait_for(self._connection.client(lost), left)
-        except (asyncio.TimeoutError, TritonError):
-            raise model_unavailable(self.name) from None
+            with self._wake_ups.outstanding(self.name):
+                answer = await self._connection.call("ModelInfer", request, service_pb2.ModelInferResponse, left)
+        except CallError as error:
+            raise problem_of(error, self.name) from None
+        return self._outputs(InferResult(answer))
 
     def _outputs(self, result: InferResult) -> list[Array]:
         arrays = []
@@ -173,10 +110,9 @@ class WakeUpsOf:
     """The wake-up requests of one process: those of a model are shared by all that call it over this connection."""
 
     def __init__(self, connection: Connection, spec: Spec, profile: ProfileName):
-        self._connection = connection
         self._level = spec.wake_up_level
         known = {
-            name: WakeUps(partial(self._wake, name, model))
+            name: WakeUps(partial(connection.wake, self._request(name, model)))
             for name, model in spec.models.items()
             if Resolved(spec, name, profile).by_tiers
         }
@@ -196,29 +132,36 @@ class WakeUpsOf:
             stack.enter_context(each.outstanding())
         return stack
 
-    async def _wake(self, name: str, model: ModelEntry) -> None:
-        client = self._connection.in_use
-        if client is None:
-            return
-        # Never executed, so the smallest tensors that Triton accepts will do.
+    def _request(self, name: str, model: ModelEntry) -> service_pb2.ModelInferRequest:
+        """Never executed, so the smallest tensors that Triton accepts will do."""
         smallest = [
             np.zeros((1, *(1 if dim == -1 else dim for dim in given.tensor.dims)), given.tensor.numpy)
             for given in model.inputs.values()
         ]
-        request = _request(model, smallest, batched=model.max_batch > 0)
-        try:
-            await client.infer(name, request, priority=self._level, timeout=1, client_timeout=1.0)
-        except InferenceServerException:
-            return  # being refused is what it is for
+        request = _Tensors(model, batched=model.max_batch > 0).request(name, smallest)
+        request.parameters["priority"].uint64_param = self._level
+        request.parameters["timeout"].int64_param = 1
+        return request
 
 
-def _request(entry: ModelEntry | Ensemble, arrays: Sequence[Array], *, batched: bool) -> list[InferInput]:
-    """The tensors on the wire; a model that does not batch gets them without the batch dimension."""
-    request = []
-    for (key, given), array in zip(entry.inputs.items(), arrays, strict=True):
-        sent = array if batched else array[0]
-        request.append(InferInput(key, list(sent.shape), given.tensor.wire).set_data_from_numpy(sent))
-    return request
+class _Tensors:
+    """A model's inputs as they are sent; a model that does not batch gets them without the batch dimension."""
+
+    def __init__(self, entry: ModelEntry | Ensemble, *, batched: bool):
+        self._inputs = [(name, given.tensor.wire) for name, given in entry.inputs.items()]
+        self._batched = batched
+
+    def request(self, model: str, arrays: Sequence[Array]) -> service_pb2.ModelInferRequest:
+        request = service_pb2.ModelInferRequest(model_name=model)
+        for (name, wire), array in zip(self._inputs, arrays, strict=True):
+            sent = array if self._batched else array[0]
+            request.inputs.add(name=name, datatype=wire, shape=sent.shape)
+            request.raw_input_contents.append(_raw(wire, sent))
+        return request
+
+
+def _raw(wire: str, array: Array) -> bytes:
+    return bytes(serialize_byte_tensor(array).item()) if wire == "BYTES" else array.tobytes()
 
 
 def models_for(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from tritonclient.utils import InferenceServerException
+import grpc
 
 from serve_app.context import deadline_exceeded
 from serve_app.problem import Problem
@@ -12,27 +12,27 @@ from serve_app.problem import Problem
 logger = logging.getLogger("ray.serve")
 
 
-def is_lost(error: InferenceServerException) -> bool:
+def is_lost(error: grpc.RpcError) -> bool:
     """Whether the server or the model's process went away, so that the request is worth one more try."""
-    message = str(error.message())
-    if error.status() == "StatusCode.UNAVAILABLE":
+    message = error.details() or ""
+    if error.code() is grpc.StatusCode.UNAVAILABLE:
         return "Exceeds maximum queue size" not in message and "Request timeout expired" not in message
-    return error.status() == "StatusCode.INTERNAL" and "Stub process" in message
+    return error.code() is grpc.StatusCode.INTERNAL and "Stub process" in message
 
 
-def problem_of(error: InferenceServerException, model: str) -> Problem:
+def problem_of(error: grpc.RpcError, model: str) -> Problem:
     """The problem that a client is told about when Triton refused or failed a request to `model`."""
-    status, message = error.status(), str(error.message())
+    status, message = error.code(), error.details() or ""
     if "Exceeds maximum queue size" in message:
         return Problem(429, "queue_full", f"too many requests wait for {model}; retry in a second", retry_after=1)
-    if status == "StatusCode.DEADLINE_EXCEEDED" or "Request timeout expired" in message:
+    if status is grpc.StatusCode.DEADLINE_EXCEEDED or "Request timeout expired" in message:
         return deadline_exceeded()
     # Triton does not log what fails a single request. Its words name tensors and shapes, never what is in them.
-    logger.warning("%s failed a request: %s: %s", model, status, message)
-    if status == "StatusCode.INVALID_ARGUMENT":
+    logger.warning("%s failed a request: %s: %s", model, status.name, message)
+    if status is grpc.StatusCode.INVALID_ARGUMENT:
         # Arrays are checked against the spec before they are sent, so it is what is in them.
         return Problem(422, "input_refused", f"{model} cannot judge this input; send another picture")
-    if is_lost(error) or status == "StatusCode.NOT_FOUND":
+    if is_lost(error) or status is grpc.StatusCode.NOT_FOUND:
         return model_unavailable(model)
     return Problem(503, "model_failed", f"{model} failed on this request; its log has the cause", retry_after=2)
 

@@ -191,6 +191,7 @@ class Guard:
         self._reason = ""
         self._models: dict[int, str] = {}  # by the pidfd of a model's process
         self._others: set[Path] = set()
+        self._neighbours: set[int] = set()
         self._environments: Path | None = None
 
     def run(self) -> int:
@@ -207,6 +208,7 @@ class Guard:
         os.set_blocking(1, False)
         output, output_end = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(output, False)  # the server's end blocks, or a burst of lines would fail there
+        self._neighbours = set(_python_servers())
         self._others = set(_environments())
         self._server = self._start(output_end, owner_group)
         os.close(output_end)
@@ -223,16 +225,17 @@ class Guard:
             if self._kill_at is not None and time.monotonic() >= self._kill_at:
                 self._kill(self._reason)
             self._reap()
-        self._drain_output(output)
+        self._read_output(output)  # what it wrote is in the pipe, which holds no more; what it left behind may write on
         self._tell(f"exited {self._status} {self._reason}".encode())
         self._end_stragglers()
-        self._drain_output(output)
+        while self._read_output(output):
+            pass
         if self._line:
             self._tell(b"log " + self._line)
         remove_segments(self._prefix)
-        if self._environments is not None:
+        for folder in [*self._unclaimed()] if self._environments is None else [self._environments]:
             with contextlib.suppress(OSError):  # the server has removed it itself, or there is something in it
-                self._environments.rmdir()
+                folder.rmdir()
         return self._status
 
     def _attend(self, source: int, woken: int, output: int) -> bool:
@@ -303,9 +306,11 @@ class Guard:
         made = set(_environments()) - self._others
         return made.pop() if len(made) == 1 else None
 
-    def _drain_output(self, output: int) -> None:
-        while self._read_output(output):
-            pass
+    def _unclaimed(self) -> set[Path]:
+        """The folders of python backends that have come since the start and that no server has any more."""
+        made = {folder for folder in _environments() if _is_own(folder)} - self._others
+        # Seen after the folders: who comes now has none of them.
+        return made if made and not set(_python_servers()) - self._neighbours else set()
 
     def _read_orders(self) -> bool:
         chunk = os.read(0, 4096)
@@ -380,6 +385,14 @@ class Guard:
 def _environments() -> Iterator[Path]:
     """The folders that servers' python backends make, one each, and leave behind empty when they are killed."""
     return Path("/tmp").glob("python_env_*")
+
+
+def _python_servers() -> Iterator[int]:
+    """Every process that has loaded Triton's python backend."""
+    for pid in _pids():
+        with contextlib.suppress(OSError):  # it has ended, or is another user's
+            if b"/libtriton_python.so" in Path(f"/proc/{pid}/maps").read_bytes():
+                yield pid
 
 
 def _prctl(option: int, value: int) -> None:

@@ -7,6 +7,7 @@ faults end it with a message that does not name the file.
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,8 +15,10 @@ from pathlib import Path
 
 from tritonclient.grpc import model_config_pb2 as pb
 
+from serve_app.files import lost_link, read_file, size_of, why_no_folder
 from serve_app.spec.findings import Place, Rule, error, warning
-from serve_app.spec.model import PYTHON, USUAL_FILES
+from serve_app.spec.model import ONNX_FILE, PYTHON, PYTHON_FILE, USUAL_FILES
+from serve_app.spec.spelling import did_you_mean
 from serve_app.spec.tensors import WIDTHS
 from serve_app.triton.backend import ONNX_MODEL
 from serve_app.triton.model_code import lack, numpy_calls, parse_code
@@ -63,7 +66,19 @@ NO_ENVIRONMENT = error(
     "W030", "A Python environment that does not exist", "Triton refuses the model",
     "put the packed environment there, or correct the parameter",
 )  # fmt: skip
+UNREADABLE = error(
+    "W031", "Something that cannot be read where a file belongs",
+    "Triton refuses the model, waits for it for ever, or ends",
+    "put a file there that Triton may read",
+)  # fmt: skip
+NO_FOLDER = error(
+    "W032", "Something else where a folder belongs, or a folder that cannot be read", "Triton finds no model there",
+    "put the folder there, and let Triton read it",
+)  # fmt: skip
 
+# Far more than labels and code have.
+_LARGEST_TEXT = 2**26
+_RENDER = "run `tandem render`, or write it"
 _PULL = "run `tandem models pull` if the spec gives the model weights, else put the file there"
 # The python backend's own words for an environment of a model, and for the model's folder in its path.
 _ENVIRONMENT = "EXECUTION_ENV_PATH"
@@ -72,21 +87,30 @@ _MODEL_FOLDER = "$$TRITON_MODEL_DIRECTORY"
 
 @dataclass(frozen=True)
 class FileFault:
-    """A rule that a file breaks. `what` reads on from the file's name; `about` is the place in the model's entry."""
+    """A rule that a file breaks. `what` reads on from the file's name; `about` is the place in the model's entry.
+
+    `made_by` is how to make the file, where Tandem may be what makes it.
+    """
 
     rule: Rule
     file: Path
     what: str
     about: Place = ()
     remedy: str | None = None
+    made_by: str | None = None
 
     def show(self) -> str:
         """One sentence with the file and the remedy."""
-        return f"{self.file} {self.what}: {self.rule.consequence}; {self.remedy or self.rule.remedy}."
+        said = f"{self.file} {self.what}: {self.rule.consequence}; {self.remedy or self.made_by or self.rule.remedy}"
+        return said if said.endswith("?") else f"{said}."
 
 
 def folder_faults(folder: Path, config: pb.ModelConfig) -> Iterator[FileFault]:
     """What is wrong with the files in a model's folder, by its configuration."""
+    for path in (folder.parent, folder):
+        if reason := why_no_folder(path):
+            yield FileFault(NO_FOLDER, path, reason)
+            return
     yield from _labels(folder, config)
     yield from _warmups(folder, config)
     yield from _initial_states(folder, config)
@@ -94,7 +118,8 @@ def folder_faults(folder: Path, config: pb.ModelConfig) -> Iterator[FileFault]:
     versions = _version_folders(folder)
     yield from _versions(folder, versions, config)
     for version in _served(versions, config):
-        yield from _model_file(folder / version, config)
+        if why_no_folder(folder / version) is None:
+            yield from _model_file(folder / version, config)
 
 
 def model_file(version: Path, config: pb.ModelConfig) -> Path | None:
@@ -116,10 +141,11 @@ def _labels(folder: Path, config: pb.ModelConfig) -> Iterator[FileFault]:
         if not output.label_filename:
             continue
         file, about = folder / output.label_filename, ("outputs", output.name, "labels")
-        if not file.is_file():
-            yield FileFault(NO_LABELS, file, "is missing", about)
+        try:
+            labels = read_file(file, _LARGEST_TEXT).decode(errors="replace").splitlines()
+        except OSError as broken:
+            yield _unread(file, broken, NO_LABELS, about)
             continue
-        labels = file.read_bytes().decode(errors="replace").splitlines()
         if not any(label.strip() for label in labels):
             yield FileFault(EMPTY_LABELS, file, "is empty", about)
         # An output of integers names its labels by its values, however many of them it has.
@@ -148,13 +174,15 @@ def _initial_states(folder: Path, config: pb.ModelConfig) -> Iterator[FileFault]
 def _input_file(
     file: Path, given: pb.ModelWarmup.Input | pb.ModelSequenceBatching.InitialState, about: Place
 ) -> Iterator[FileFault]:
-    if not file.is_file():
-        yield FileFault(NO_INPUT_FILE, file, "is missing", about)
+    try:
+        found = size_of(file)
+    except OSError as broken:
+        yield _unread(file, broken, NO_INPUT_FILE, about)
         return
     each = WIDTHS.get(pb.DataType.Name(given.data_type).removeprefix("TYPE_"))
     if each is None or -1 in given.dims:  # strings are as long as they are
         return
-    wanted, found = each * math.prod(given.dims), file.stat().st_size
+    wanted = each * math.prod(given.dims)
     if wanted != found:
         yield FileFault(OTHER_INPUT_SIZE, file, f"has {found} bytes and its tensor {wanted}", about)
 
@@ -163,15 +191,12 @@ def _input_file(
 
 
 def _version_folders(folder: Path) -> list[str]:
-    if not folder.is_dir():
-        return []
-    return sorted(
-        entry.name for entry in folder.iterdir() if entry.is_dir() and re.fullmatch(r"v?\d+", entry.name, re.I)
-    )
+    names = os.listdir(folder) if folder.is_dir() and why_no_folder(folder) is None else []
+    return sorted(name for name in names if re.fullmatch(r"v?\d+", name, re.I | re.A) and os.path.isdir(folder / name))
 
 
 def _is_version(name: str) -> bool:
-    return re.fullmatch(r"[1-9]\d*", name) is not None
+    return re.fullmatch(r"[1-9]\d*", name, re.A) is not None
 
 
 def _versions(folder: Path, names: list[str], config: pb.ModelConfig) -> Iterator[FileFault]:
@@ -183,8 +208,10 @@ def _versions(folder: Path, names: list[str], config: pb.ModelConfig) -> Iterato
     wanted = [str(version) for version in config.version_policy.specific.versions]
     if not wanted and not any(map(_is_version, names)):
         yield FileFault(NO_VERSION, folder, "holds no version", about, _to_write(folder, "1", config))
-    for version in wanted:
-        if version not in names:
+    for version in wanted or [name for name in names if _is_version(name)]:
+        if reason := why_no_folder(folder / version):
+            yield FileFault(NO_FOLDER, folder / version, reason, about)
+        elif version not in names:
             # Version 1 is what is served where nobody has said anything of versions.
             remedy = _to_write(folder, version, config) + ("" if wanted == ["1"] else ", or correct versions")
             yield FileFault(NO_VERSION, folder / version, "is missing", about, remedy)
@@ -214,15 +241,17 @@ def _model_file(version: Path, config: pb.ModelConfig) -> Iterator[FileFault]:
     file, about = model_file(version, config), ("file",)
     if file is None:
         return
-    if not file.exists():
-        remedy = "run `tandem render`, or write it" if file.suffix == ".py" else _PULL
-        yield FileFault(NO_MODEL_FILE, file, "is missing", about, remedy)
-    elif config.backend == "python":
-        source = file.read_bytes()
-        yield from _python(file, source)
-        weights = version / "model.onnx"
-        if ONNX_MODEL.encode() in source and not weights.is_file():
-            yield FileFault(NO_MODEL_FILE, weights, "is missing", about, _PULL)
+    try:
+        if config.backend == PYTHON:
+            source = read_file(file, _LARGEST_TEXT)
+            yield from _python(file, source)
+            if ONNX_MODEL.encode() in source:
+                file = version / ONNX_FILE
+                size_of(file)
+        elif not file.is_dir():  # some backends take a folder of files
+            size_of(file)
+    except OSError as broken:
+        yield _unread(file, broken, NO_MODEL_FILE, about)
 
 
 def _python(file: Path, source: bytes) -> Iterator[FileFault]:
@@ -245,5 +274,23 @@ def _environment(folder: Path, config: pb.ModelConfig) -> Iterator[FileFault]:
     given = config.parameters[_ENVIRONMENT].string_value if _ENVIRONMENT in config.parameters else ""
     path = given.replace(_MODEL_FOLDER, str(folder))
     # A path that is relative begins where the server was started, which nobody knows here.
-    if config.backend == PYTHON and Path(path).is_absolute() and not Path(path).exists():
-        yield FileFault(NO_ENVIRONMENT, Path(path), "is missing", ("parameters", _ENVIRONMENT))
+    if config.backend == PYTHON and os.path.isabs(path) and not os.path.isdir(path):
+        try:
+            size_of(Path(path))
+        except OSError as broken:
+            yield _unread(Path(path), broken, NO_ENVIRONMENT, ("parameters", _ENVIRONMENT))
+
+
+# -- files that are not there, or cannot be read
+
+
+def _unread(file: Path, broken: OSError, missing: Rule, about: Place) -> FileFault:
+    """The fault of a file that could not be read, and of one that is `missing`."""
+    if not isinstance(broken, FileNotFoundError):
+        return FileFault(UNREADABLE, file, f"cannot be read: {broken.strerror}", about)
+    link = lost_link(file)
+    # A usual name is nobody's mistake: what is there beside it is another file.
+    beside = os.listdir(file.parent) if missing is NO_MODEL_FILE and file.name not in USUAL_FILES.values() else []
+    made_by = {PYTHON_FILE: _RENDER, ONNX_FILE: _PULL}.get(file.name) if missing is NO_MODEL_FILE else None
+    what = "is missing" if link is None else f"is {link}"
+    return FileFault(missing, file, what, about, did_you_mean(file.name, beside), made_by)

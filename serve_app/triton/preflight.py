@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2
 
+from serve_app.files import read_file, why_no_folder
 from serve_app.triton.model_folder import folder_faults
+
+_LARGEST_CONFIG = 2**26
 
 
 def findings(repository: Path, models: Sequence[str], config_name: str | None) -> list[str]:
@@ -21,15 +25,22 @@ def findings(repository: Path, models: Sequence[str], config_name: str | None) -
 
 def _of_model(repository: Path, model: str, config_name: str | None) -> Iterator[str]:
     folder = repository / model
-    if not folder.is_dir():
+    if not os.path.lexists(folder):
         yield f"{folder}: the model has no folder; run `tandem render`."
         return
+    if reason := why_no_folder(folder):
+        yield f"{folder} {reason}; remove it, then run `tandem render`."
+        return
     config_file = folder / "config.pbtxt" if config_name is None else folder / "configs" / f"{config_name}.pbtxt"
-    if not config_file.is_file():
+    try:
+        text = read_file(config_file, _LARGEST_CONFIG).decode()
+        config = text_format.Parse(text, model_config_pb2.ModelConfig())
+    except FileNotFoundError:
         yield f"{config_file}: missing; run `tandem render`."
         return
-    try:
-        config = text_format.Parse(config_file.read_text(encoding="utf-8"), model_config_pb2.ModelConfig())
+    except OSError as broken:
+        yield f"{config_file}: cannot be read: {broken.strerror}; remove it, then run `tandem render`."
+        return
     except (text_format.ParseError, UnicodeDecodeError) as error:
         yield f"{config_file}: not a model configuration ({error}); run `tandem render`."
         return

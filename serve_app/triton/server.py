@@ -20,6 +20,7 @@ import grpc
 from tritonclient.grpc import model_config_pb2, service_pb2, service_pb2_grpc
 
 from serve_app.triton import guard, launch, preflight
+from serve_app.triton.complaint import STACK, complaint
 from serve_app.triton.error import TritonError
 from serve_app.triton.find import Installation
 
@@ -29,11 +30,8 @@ _PORT_ATTEMPTS = 5
 # How long the guard may take to clean up, beyond the time that the server is given.
 GUARD_GRACE = 10.0
 _KEPT_LINES = 40
-_LOG_PREFIX = re.compile(r"[EWF]\d{4} [\d:.]+ \d+ \S+?\] ")
 # What every server without a GPU says, and the frames of a model's traceback.
-_NO_FAULT = re.compile(
-    r"CudaDriverHelper has not been initialized|pinned memory pool will not be available|^At:$|^\S.*\(\d+\): \S+$"
-)
+_NO_FAULT = re.compile(r"CudaDriverHelper has not been initialized|pinned memory pool|^At:$|^\S.*\(\d+\): \S+$")
 _GIVES_UP = ("error: creating server", "failed to start GRPC service")
 _CHANNEL_OPTIONS = (
     ("grpc.enable_http_proxy", 0),
@@ -195,10 +193,14 @@ class TritonServer:
 
     def recent_errors(self) -> list[str]:
         """What the log said lately that was not routine, cleaned and without repetition."""
-        cleaned = (_LOG_PREFIX.sub("", line).partition("\\n")[0].strip().strip('";') for line in self._lines)
-        lines = [line for line in dict.fromkeys(cleaned) if line and not _NO_FAULT.search(line)]
+        cleaned = dict.fromkeys(map(complaint, self._lines))
+        lines = [line for line in cleaned if line and not _NO_FAULT.search(line)]
         loads = [line for line in lines if line.startswith("failed to load")]
         return loads or lines  # the rest only says again that these failed
+
+    def forget_errors(self) -> None:
+        """Let `recent_errors` begin anew, with what comes from now on."""
+        self._lines.clear()
 
     # -- what the guard tells
 
@@ -236,7 +238,8 @@ class TritonServer:
             status, _, self._reason = text.partition(" ")
             self._status = int(status)
         elif word == "log":
-            self._lines.append(text)
+            if not STACK.match(text):  # which would push out the reason
+                self._lines.append(text)
             if any(sign in text for sign in _GIVES_UP):
                 self._gives_up.set()
 

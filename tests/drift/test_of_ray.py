@@ -74,6 +74,14 @@ def another(details: dict[str, Any], application: dict[str, Any]) -> None:
             ("Ray Serve", "proxy_location", "EveryNode", "Disabled", "needs a new start of Serve"),
         ),
         (
+            lambda d, a: d.update(target_capacity=50.0),
+            ("Ray Serve", "target_capacity", "50", "nothing", "in place"),
+        ),
+        (
+            lambda d, a: a["deployed_app_config"].update(logging_config={"log_level": "DEBUG"}),
+            ("small", "logging_config", "given", "nothing", "in place"),
+        ),
+        (
             lambda d, a: deployed(a)["user_config"].update(max_ongoing_requests=7),
             ("Ingress", "user_config.max_ongoing_requests", "7", "8", "in place"),
         ),
@@ -113,6 +121,23 @@ def test_a_difference_is_told_with_what_a_redeploy_does(change: Any, expected: t
 
 def test_what_runs_as_it_was_rendered_does_not_differ() -> None:
     assert drift(lambda details, application: None) == []
+
+
+def test_the_clusters_logging_is_where_ray_serve_keeps_it() -> None:
+    """Its controller writes the cluster's logging into an application that has none (`apply_config`, 2.60)."""
+
+    def differences(wanted: dict[str, Any], kept: dict[str, Any]) -> list[tuple[str, str, str]]:
+        config = serve_config(Spec.model_validate(patched({"ray": wanted})))
+        details = running(config)
+        details["applications"]["small"]["deployed_app_config"]["logging_config"] = kept
+        return [(each.what, each.running, each.wanted) for each in ray_drift(config, details)]
+
+    info, debug = {"log_level": "INFO"}, {"log_level": "DEBUG"}
+    assert differences({"logging": {"level": "info"}}, info) == []
+    assert differences({"logging": {"level": "info"}}, debug) == [("logging_config.log_level", "DEBUG", "INFO")]
+    both = {"logging": {"level": "debug"}, "application_logging": {"level": "info"}}
+    assert differences(both, info) == []
+    assert differences(both, debug) == [("logging_config.log_level", "DEBUG", "INFO")]
 
 
 def test_where_serve_was_never_started_only_the_application_is_missing() -> None:

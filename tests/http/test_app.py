@@ -51,7 +51,33 @@ async def test_several_files_of_one_name_are_a_list_in_their_order(client: httpx
 async def test_a_lone_picture_may_be_the_body_itself(client: httpx.AsyncClient, service: Service, kind: str) -> None:
     response = await client.post("/v1/faces/embed", content=PICTURE, headers={"content-type": kind})
     assert response.status_code == 200
-    assert service.inputs == {"image": PICTURE}
+    assert service.inputs == {"image": PICTURE, "aligned": False}
+
+
+@pytest.mark.parametrize(("query", "flag"), [("", False), ("?aligned=true", True), ("?aligned=false", False)])
+async def test_a_flag_comes_with_the_query(client: httpx.AsyncClient, service: Service, query: str, flag: bool) -> None:
+    for request in ({"content": PICTURE, "headers": {"content-type": "image/jpeg"}}, {"files": {"image": PICTURE}}):
+        response = await client.post(f"/v1/faces/embed{query}", **request)
+        assert response.status_code == 200
+        assert service.inputs == {"image": PICTURE, "aligned": flag}
+
+
+@pytest.mark.parametrize(
+    ("route", "code", "detail"),
+    [
+        ("/v1/faces/embed?aligned=1", "bad_flag", "send aligned once, as true or false"),
+        ("/v1/faces/embed?aligned", "bad_flag", "send aligned once, as true or false"),
+        ("/v1/faces/embed?aligned=true&aligned=true", "bad_flag", "send aligned once, as true or false"),
+        ("/v1/faces/embed?aligend=true", "unknown_parameter", "that is not known; send only aligned"),
+        ("/v1/faces/compare?aligned=true", "unknown_parameter", "that is not known; this route takes none"),
+    ],
+)
+async def test_a_query_that_means_nothing_is_refused(
+    client: httpx.AsyncClient, route: str, code: str, detail: str
+) -> None:
+    response = await client.post(route, files=BOTH)
+    assert problem_code(response, 400) == code
+    assert detail in response.json()["detail"]
 
 
 async def test_a_large_picture_is_never_spooled_to_a_file(
@@ -262,6 +288,10 @@ async def test_the_documentation_describes_every_pipeline(client: httpx.AsyncCli
         schema["components"]["schemas"][answer]["required"]
     )
     assert set(verify["responses"]) == {"200", "400", "413", "415", "422", "429", "500", "503", "504"}
-    assert "image/*" in schema["paths"]["/v1/faces/embed"]["post"]["requestBody"]["content"]
+    embed = schema["paths"]["/v1/faces/embed"]["post"]
+    assert "image/*" in embed["requestBody"]["content"]
+    assert embed["parameters"][0] == {
+        "name": "aligned", "in": "query", "required": False, "schema": {"type": "boolean", "default": False},
+    }  # fmt: skip
     assert (await client.get("/docs")).status_code == 200
     assert "over gRPC on port 9000" in schema["info"]["description"]

@@ -87,6 +87,14 @@ def test_the_gpu_profile_has_the_gpus_and_backends_of_the_models(repository: Rep
     assert (triton.gpus, triton.backends) == (3, ["onnxruntime", "python"])
 
 
+def test_a_field_that_the_wheels_server_does_not_know_asks_for_another_server(repository: Repository) -> None:
+    limited = ENSEMBLE.replace("ensemble_scheduling {", "ensemble_scheduling { max_inflight_requests: 4")
+    for name, config in {"a": PYTHON, "b": PYTHON, "both": limited}.items():
+        repository.add(name, config, "1/model.py")
+    triton = repository.spec().profiles["embedded"].triton
+    assert (triton.version, triton.requirement) == ("2.63.0", None)
+
+
 def test_the_profile_can_be_chosen(repository: Repository) -> None:
     repository.add("m", PYTHON)
     imported = repository.imported("gpu")

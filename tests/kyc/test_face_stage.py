@@ -6,6 +6,7 @@ import cv2
 import numpy as np
 import pytest
 
+from serve_app.kyc.alignment import align
 from serve_app.kyc.face_stage import Faces, FacesSettings
 from serve_app.problem import Problem
 
@@ -63,6 +64,23 @@ async def test_photos_of_two_people_do_not_match(faces, photos, pictures, selfie
     answer = await faces.match(photos[selfie], jpeg(on_a_card(pictures[document])))
     assert not answer.match
     assert answer.similarity < 0.3
+
+
+@pytest.mark.parametrize("side", [112, 224])
+async def test_a_face_that_is_aligned_already_needs_no_detector(faces, arcface, photos, pictures, side):
+    found = await faces.embed(photos["person_a_1"])
+    crop = align(pictures["person_a_1"], np.array(found.face.landmarks))
+    enlarged = cv2.resize(crop, (side, side), interpolation=cv2.INTER_CUBIC)
+    png = cv2.imencode(".png", enlarged)[1].tobytes()
+    alone = Faces(None, arcface, settings=FacesSettings())
+    answer = await alone.embed(png, aligned=True)
+    assert answer.face is None
+    assert np.dot(answer.embedding, found.embedding) > 0.99
+
+
+async def test_a_picture_that_is_not_square_is_no_aligned_crop(faces):
+    picture = jpeg(np.zeros((112, 120, 3), np.uint8))
+    assert await problem_of(faces.embed(picture, aligned=True)) == (422, "not_square", "image")
 
 
 async def test_both_crops_go_to_the_embedding_network_as_one_batch(faces, arcface, photos):

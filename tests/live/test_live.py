@@ -17,7 +17,6 @@ from serve_app.live import check as live
 from serve_app.live.check import live_faults
 from serve_app.project import write_files
 from serve_app.spec import load_spec
-from serve_app.triton.error import TritonError
 from tests.live.conftest import ECHO, MODEL, Checked, make_project, traces
 from tests.rules.case import GONE
 
@@ -112,12 +111,20 @@ def test_weights_that_cannot_be_prepared_are_named_and_the_other_models_checked(
     assert checked.codes("unfit") == ["L003"]
 
 
-def test_a_spec_without_a_profile_for_this_machine_is_told_what_is_needed(tmp_path: Path) -> None:
+def test_of_a_spec_without_a_profile_for_this_machine_ray_alone_is_asked(tmp_path: Path) -> None:
     project = make_project(tmp_path / "project", {"m": ECHO}, {})
     spec = load_spec(project.spec_file)
-    gpu = spec.model_copy(update={"profiles": {"gpu": spec.profiles["embedded"]}})
-    with pytest.raises(TritonError, match=r"the spec has gpu only: add an embedded profile, or try the models in a"):
-        live_faults(project, gpu, lambda text: None)
+    other_ray = spec.profiles["embedded"].model_copy(update={"ray_version": "2.59.0"})
+    said: list[str] = []
+    faults = live_faults(project, spec.model_copy(update={"profiles": {"gpu": other_ray}}), said.append)
+    assert [(fault.rule.code, fault.place) for fault in faults] == [
+        ("L013", ("profiles", "gpu", "ray_version")),
+        ("L011", ("profiles",)),
+    ]
+    assert "no model was tried" in faults[1].message
+    assert "the spec has gpu only" in faults[1].message
+    assert "add an embedded profile, or try the models in a container" in faults[1].message
+    assert said == ["giving the configuration to Ray Serve's own schema"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])

@@ -21,12 +21,12 @@ AUTOSCALING = {"min_replicas": 3, "max_replicas": 2, "target_ongoing_requests": 
 def faults(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[dict[str, Any]], object]], Faults]:
     """What is found in the smallest spec's configuration after a change to it, as if it had been rendered so."""
     spec = Spec.model_validate(patched({}))
-    real = ray_schema.unchecked_serve_config
+    real = ray_schema.serve_config
 
     def faults(change: Callable[[dict[str, Any]], object]) -> Faults:
         config = real(spec)
         change(config)
-        monkeypatch.setattr(ray_schema, "unchecked_serve_config", lambda spec: config)
+        monkeypatch.setattr(ray_schema, "serve_config", lambda spec: config)
         return [(fault.rule.code, ".".join(map(str, fault.place)), fault.what) for fault in schema_faults(spec)]
 
     return faults

@@ -25,7 +25,8 @@ from serve_app.protocol.grpc_door import GrpcDoor, make_server
 from serve_app.protocol.limits import Limits
 from serve_app.protocol.signatures import Signatures
 from serve_app.triton import launch
-from serve_app.triton.client import Connection, WakeUpsOf
+from serve_app.triton.client import WakeUpsOf
+from serve_app.triton.connection import Connection
 from serve_app.triton.find import find
 from serve_app.triton.server import TritonServer
 from serve_app.weights.archive import unpack_wheel
@@ -107,8 +108,7 @@ async def _serve(bare: Bare, http_port: int, grpc_port: int, started: threading.
     http.should_exit = True
     await serving
     await server.stop(0)
-    client = await connection.client()
-    await client.close()
+    (await connection.channel(None, 10)).close()
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from tritonclient.grpc import service_pb2_grpc
 
 from serve_app.protocol.backend import TritonBackend
 from serve_app.protocol.refusals import Code, Refusal
-from serve_app.triton.client import Connection
+from serve_app.triton.connection import Connection
 from serve_app.triton.error import TritonError
 from tests.protocol.codec import add_message
 
@@ -71,7 +71,7 @@ async def serve() -> AsyncIterator[Callable[..., Any]]:
 
             async def close() -> None:
                 if connection.in_use is not None:
-                    await connection.in_use.close()
+                    connection.in_use.close()
 
             stack.push_async_callback(close)
             return places, TritonBackend(connection)

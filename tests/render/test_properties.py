@@ -7,25 +7,32 @@ import os
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import yaml
 from google.protobuf import text_format
-from hypothesis import assume, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from ray.serve.schema import ServeDeploySchema
 from tritonclient.grpc import model_config_pb2 as pb
 
 from serve_app.importing.conversion import import_repository
 from serve_app.importing.yaml_text import yaml_lines
+from serve_app.live.ray_schema import schema_faults
 from serve_app.render import SPEC_FILE, render
+from serve_app.render.ray_serve import render_serve_config, serve_config
 from serve_app.render.triton import model_config, render_model_config
 from serve_app.spec import Spec
 from serve_app.spec.document import read_document
 from serve_app.spec.load import examine
+from serve_app.spec.resolved import Resolved
 from tests.render.specs import specs
 from tests.rules.case import merged, patched
 
+LOG_ATTRIBUTES = "additional_log_standard_attrs"
 RENDER = """
 import sys
 from serve_app.render import render
@@ -41,9 +48,9 @@ def text_of(data: dict[str, Any]) -> str:
 
 
 def usable(data: dict[str, Any]) -> Spec:
-    """The spec; another example is drawn where it is refused, which hypothesis reports if it is often so."""
+    """The spec, which nobody may refuse."""
     report = examine(text_of(data))
-    assume(not report.errors)
+    assert [finding.show("spec.yaml") for finding in report.errors] == []
     return report.usable()
 
 
@@ -60,6 +67,32 @@ def test_what_is_rendered_is_always_the_same_text_and_parses_back_to_the_same_me
             text = render_model_config(spec, name, profile, "# A comment.\n")
             assert text_format.Parse(text, pb.ModelConfig()) == model_config(spec, name, profile)
             assert text == render_model_config(spec, name, profile, "# A comment.\n")
+
+
+def in_order(value: Any) -> Any:
+    """The value with the lists sorted that are sets to Ray."""
+    if isinstance(value, list):
+        return [in_order(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {key: sorted(each) if key == LOG_ATTRIBUTES else in_order(each) for key, each in value.items()}
+
+
+@settings(max_examples=40)
+@given(specs())
+def test_serve_config_is_always_the_same_text_without_aliases_and_ray_serve_takes_every_word_of_it(
+    data: dict[str, Any],
+) -> None:
+    spec = usable(data)
+    text = render_serve_config(spec, "# A comment.\n")
+    assert text == render_serve_config(usable(data), "# A comment.\n")
+    assert yaml.safe_load(text) == serve_config(spec)
+    assert [event for event in yaml.parse(text) if getattr(event, "anchor", None)] == []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what Ray warns of has rules of its own
+        assert [(fault.place, fault.what) for fault in schema_faults(spec)] == []
+        taken = ServeDeploySchema.model_validate(yaml.safe_load(text)).model_dump(mode="json", exclude_unset=True)
+    assert in_order(taken) == in_order(yaml.safe_load(text))
 
 
 def test_rendering_in_another_process_gives_the_same_files() -> None:
@@ -92,7 +125,10 @@ def test_rendering_in_another_process_gives_the_same_files() -> None:
 @settings(max_examples=40)
 @given(specs())
 def test_importing_what_was_rendered_and_rendering_that_changes_no_message(data: dict[str, Any]) -> None:
-    """The same message to the last field, without any normalisation."""
+    """The same messages to the last field, without any normalisation, of a spec that nobody refuses.
+
+    The tiers' names alone are in no configuration.
+    """
     spec = usable(data)
     primary = spec.primary_profile
     messages = {name: model_config(spec, name, primary) for name in served(spec)}
@@ -101,9 +137,14 @@ def test_importing_what_was_rendered_and_rendering_that_changes_no_message(data:
             (Path(folder) / name).mkdir()
             (Path(folder) / name / "config.pbtxt").write_text(text_format.MessageToString(message, as_utf8=True))
         imported = import_repository(Path(folder), primary)
-    assert imported.not_carried == []
-    assert imported.report.spec is not None
-    assert {name: model_config(imported.report.spec, name, primary) for name in messages} == messages
+    assert [loss for loss in imported.not_carried if loss.model is not None] == []
+    assert [finding.show("imported") for finding in imported.report.errors] == []
+    again = imported.report.usable()
+    assert {name: model_config(again, name, primary) for name in messages} == messages
+    by_tiers = any(Resolved(spec, name, primary).by_tiers for name in spec.models)
+    assert bool(imported.not_carried) == by_tiers
+    if by_tiers:
+        assert sorted(tier.priority for tier in again.tiers.values()) == list(range(1, len(spec.tiers) + 1))
 
 
 JUNK = st.one_of(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import typing
 from typing import Any
 
 import pytest
 import yaml
 from pydantic import BaseModel
+from ray.runtime_env import RuntimeEnv, RuntimeEnvConfig
 from ray.serve import config as ray_config
 from ray.serve import schema as ray_schema
 from ray.serve._private.application_state import override_deployment_info
@@ -17,7 +19,7 @@ from ray.serve._private.deployment_info import DeploymentInfo
 from ray.serve._private.version import DeploymentVersion
 
 from serve_app.render.changes import APPLICATION, CLUSTER, DEPLOYMENT, effect
-from serve_app.render.ray_serve import render_serve_config, serve_config, unchecked_serve_config
+from serve_app.render.ray_serve import render_serve_config, serve_config
 from serve_app.spec import Spec, digest
 from tests.rules.case import patched, report
 from tests.rules.ray_cases import CASES, EVERYTHING, FIXED, HERE, RayCase, cluster, ingress, live, scaling, service
@@ -27,13 +29,33 @@ NOT_OFFERED = {
     "ServeDeploySchema.grpc_options": "as http_options",
     "ServeApplicationSchema.host": "as http_options, of applications that are deployed alone",
     "ServeApplicationSchema.port": "as host",
-    "ServeApplicationSchema.logging_config": "there is one application; the cluster's hold for it",
     "DeploymentSchema.deployment_actors": "a stage is a plain class that knows nothing of Ray",
     "LoggingConfig.logs_dir": "the dashboard finds logs in Ray's own folder only",
     "AutoscalingConfig.smoothing_factor": "deprecated",
     "AutoscalingConfig.upscale_smoothing_factor": "deprecated",
     "AutoscalingConfig.downscale_smoothing_factor": "deprecated",
-    "GangSchedulingConfig.runtime_failure_policy": "the other one raises NotImplementedError",
+}
+# Models of Ray's, all whose fields are left out with the field that has them.
+WHOLLY_LEFT_OUT = {
+    "ServeDeploySchema.http_options": ray_schema.HTTPOptionsSchema,
+    "ServeDeploySchema.grpc_options": ray_schema.gRPCOptionsSchema,
+    "DeploymentSchema.deployment_actors": ray_config.DeploymentActorConfig,
+}
+ENVIRONMENT_NOT_OFFERED = {
+    "conda": "another Python, where neither Tandem nor the Triton beside it is installed",
+    "container": "deprecated for image_uri",
+    "excludes": "of a folder that is uploaded; Ray Serve takes addresses only",
+    "java_jars": "for Java",
+    "py_executable": "as conda",
+    "uv": "installs what pip does",
+    "worker_process_setup_hook": "a stage's constructor prepares what it needs",
+    "_nsight": "a profiler's; not part of a deployment",
+    "_rocprof_sys": "as _nsight",
+    "_ray_release": "Ray's own",
+    "_ray_commit": "Ray's own",
+    "_inject_current_ray": "Ray's own",
+    "config.eager_install": "of jobs; Ray Serve's replicas are started at once",
+    "config.log_files": "Ray's own files say how it went",
 }
 
 
@@ -88,13 +110,13 @@ def of_ray(condition: Any) -> list[Any]:
 
 @pytest.mark.parametrize("case", of_ray(lambda case: case.at_once))
 def test_ray_serve_refuses_it_too(case: RayCase) -> None:
-    with pytest.raises((ValueError, AttributeError), match=str(case.at_once)):
-        ray_schema.ServeDeploySchema.model_validate(unchecked_serve_config(spec(dict(case.patch))))
+    with pytest.raises((ValueError, AttributeError, NotImplementedError), match=str(case.at_once)):
+        ray_schema.ServeDeploySchema.model_validate(serve_config(spec(dict(case.patch))))
 
 
 @pytest.mark.parametrize("case", of_ray(lambda case: case.later))
 def test_ray_serve_finds_it_only_after_it_has_answered_that_all_is_well(case: RayCase) -> None:
-    config = unchecked_serve_config(spec(dict(case.patch)))
+    config = serve_config(spec(dict(case.patch)))
     ray_schema.ServeDeploySchema.model_validate(copy.deepcopy(config))
     with pytest.raises(ValueError, match=str(case.later)):
         applied(config)
@@ -104,7 +126,7 @@ def test_ray_serve_finds_it_only_after_it_has_answered_that_all_is_well(case: Ra
 @pytest.mark.filterwarnings("ignore:`look_back_period_s`:FutureWarning")
 @pytest.mark.parametrize("case", of_ray(lambda case: case.silent))
 def test_ray_serve_takes_it_without_a_word(case: RayCase) -> None:
-    assert applied(unchecked_serve_config(spec(dict(case.patch))))
+    assert applied(serve_config(spec(dict(case.patch))))
 
 
 def test_a_spec_that_says_nothing_of_it_is_left_to_rays_defaults() -> None:
@@ -213,7 +235,20 @@ def test_a_spec_that_says_everything_is_a_configuration_that_ray_serve_applies()
         "working_dir": "s3://bucket/project.zip",
         "py_modules": ["local:///srv/stages"],
         "pip": ["numpy>=2.1"],
+        "config": {"setup_timeout_seconds": 1200},
     }
+    assert config["applications"][0]["logging_config"] == {"encoding": "JSON"}
+    assert by_name(config)["Ingress"]["gang_scheduling_config"] == {
+        "gang_size": 2,
+        "gang_placement_strategy": "SPREAD",
+        "runtime_failure_policy": "RESTART_GANG",
+    }
+
+
+def test_what_is_said_once_is_written_out_wherever_it_holds() -> None:
+    text = render_serve_config(spec(ingress(node={"labels": {"pool": "cpu"}}, placement={"beside": [{"cpus": 1}]})), "")
+    assert text.count("pool: cpu") == 2
+    assert not set("&*") & set(text)
 
 
 def written(value: Any, model: str = "") -> set[str]:
@@ -232,6 +267,31 @@ def test_whatever_ray_serve_takes_can_be_said_unless_there_is_a_reason() -> None
     said = set().union(*(written(serve_config(spec(each))) for each in specs))
     there = {f"{model.__name__}.{field}" for model in MODELS.values() for field in model.model_fields}
     assert there - said == set(NOT_OFFERED)
+
+
+def inside(annotation: Any) -> set[type[BaseModel]]:
+    """The models that a field's value can be, or has in it."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return {annotation}.union(*(inside(field.annotation) for field in annotation.model_fields.values()))
+    return set().union(*map(inside, typing.get_args(annotation)))
+
+
+def test_no_part_of_rays_configuration_is_forgotten() -> None:
+    assert inside(ray_schema.ServeDeploySchema) == {*MODELS.values(), *WHOLLY_LEFT_OUT.values()}
+    assert set(WHOLLY_LEFT_OUT) <= set(NOT_OFFERED)
+
+
+def test_whatever_ray_can_prepare_on_a_node_can_be_said_unless_there_is_a_reason() -> None:
+    environment = serve_config(spec(EVERYTHING))["applications"][0]["runtime_env"]
+    image = serve_config(spec(cluster(runtime_environment={"image": "kyc:1"})))["applications"][0]["runtime_env"]
+    there = RuntimeEnv.known_fields | {f"config.{field}" for field in RuntimeEnvConfig.known_fields}
+    said = {*environment, *image, *(f"config.{field}" for field in environment["config"])}
+    assert there - said == set(ENVIRONMENT_NOT_OFFERED)
+
+
+def test_ray_takes_what_is_to_be_prepared() -> None:
+    environment = serve_config(spec(EVERYTHING))["applications"][0]["runtime_env"]
+    assert RuntimeEnv(**environment)["config"]["setup_timeout_seconds"] == 1200
 
 
 def test_an_ingress_is_scaled_by_the_requests_it_counts_itself_unless_the_spec_has_a_policy() -> None:
@@ -300,7 +360,7 @@ MOVED = {
 @pytest.mark.parametrize("patch", UNMOVED.values(), ids=UNMOVED)
 def test_what_ray_serve_applies_by_itself_leaves_the_application_as_it_is(patch: dict[str, Any]) -> None:
     assert digest(spec(patch)) == digest(spec({}))
-    assert unchecked_serve_config(spec(patch)) != unchecked_serve_config(spec({}))
+    assert serve_config(spec(patch)) != serve_config(spec({}))
 
 
 @pytest.mark.parametrize("patch", MOVED.values(), ids=MOVED)

@@ -53,9 +53,9 @@ def test_tensors_are_rendered_without_the_batch_dimension(spec: Spec) -> None:
     ]
 
 
-def test_the_queue_delay_is_30_percent_of_the_budget_unless_given(spec: Spec) -> None:
+def test_the_queue_delay_is_a_quarter_of_the_budget_unless_given(spec: Spec) -> None:
     assert spec.models["arcface"].latency_budget.total_seconds() == 0.15
-    assert config(spec, "arcface/configs/gpu.pbtxt").dynamic_batching.max_queue_delay_microseconds == 45_000
+    assert config(spec, "arcface/configs/gpu.pbtxt").dynamic_batching.max_queue_delay_microseconds == 37_500
     assert config(spec, "arcface/config.pbtxt").dynamic_batching.max_queue_delay_microseconds == 2_000
 
 

@@ -54,7 +54,9 @@ def test_a_row_says_what_to_write_and_what_holds_without_it() -> None:
     assert "| `sla` | a duration | required |" in PAGE
     assert "| `instances` | a whole number or [Instances](#instances) or a list of these |  |" in PAGE
     assert "| `profiles` | a mapping: `embedded` or `gpu` → [Profile](#profile) | required |" in PAGE
-    assert "| `inputs` | a mapping: name → image, or image[0..8] for a list | required |".replace("[", "\\[") in PAGE
+    assert (
+        "| `inputs` | a mapping: name → image, image[0..8] for a list, or flag | required |".replace("[", "\\[") in PAGE
+    )
 
 
 @pytest.mark.parametrize("file", ["docs/spec.md", "README.md"])

@@ -92,11 +92,25 @@ SIZES = {
         f"{BATCHING}.preferred_sizes",
         loads=True,
     ),
+    "batching of a model without batches": Case(
+        "T108",
+        model(max_batch=0, batching={"queue_delay": GONE}),
+        BATCHING,
+        "batching is given, and max_batch is 0",
+        loads=True,
+    ),
+    "no delay of a model of single requests": Case(
+        "T108",
+        model(max_batch=1, batching={"queue_delay": "0s"}),
+        BATCHING,
+        "leave it out, as the tiers' priorities and queues are there without it",
+        loads=True,
+    ),
     "a queue delay longer than the latency budget": Case(
         "T101", batching(queue_delay="101ms"), f"{BATCHING}.queue_delay", loads=True
     ),
-    "a queue delay of more than half of the latency budget": Case(
-        "T119", batching(queue_delay="51ms"), f"{BATCHING}.queue_delay", "more than half", loads=True
+    "a queue delay of more than a quarter of the latency budget": Case(
+        "T119", batching(queue_delay="26ms"), f"{BATCHING}.queue_delay", "more than a quarter", loads=True
     ),
     "a model with neither a budget nor a delay": Case(
         "T139", model(latency_budget=GONE, batching=GONE), "models.m", "m has no latency_budget, and its batching no"

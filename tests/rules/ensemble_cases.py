@@ -369,7 +369,8 @@ LIMITS = {
             },
         ),
         f"{E}.steps",
-        "they add up to 9s (n 4s + m 5s), and the SLA is 8s",
+        "they add up to 9s (n 4s + m 5s), and the SLA is 8s: each step's begins anew, and a request can wait longer "
+        "than the SLA without being refused; shorten them until they fit; one that is left out is as long as",
         loads=True,
         model="e",
     ),

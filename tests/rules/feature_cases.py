@@ -229,6 +229,70 @@ OPTIMIZATION = {
     ),
 }
 
+UNREAD = {
+    f"{field} in the backend {backend}": Case(
+        "T151",
+        {"profiles": {"gpu": GPU}, **model(backend=backend, optimization={field: value})},
+        f"models.m.optimization.{field}",
+        f"{field} is given, and m runs in the backend {backend}: it has no effect",
+    )
+    for backend, field, value in (
+        ("tensorrt", "gpu_accelerators", ["tensorrt"]),
+        ("tensorrt", "graph_level", 1),
+        ("pytorch", "gpu_accelerators", ["auto_mixed_precision"]),
+        ("pytorch", "cuda", {"graphs": True}),
+        ("openvino", "cpu_accelerators", ["openvino"]),
+        ("tensorflow", "cuda", {"graphs": True}),
+        ("onnxruntime", "eager_batching", True),
+    )
+}
+ACCELERATORS = {
+    "eager batching in the python backend": Case(
+        "T167", model(optimization={"eager_batching": True}), "models.m.optimization.eager_batching", loads=True
+    ),
+    "what neither backend of the profiles reads": Case(
+        "T151",
+        {
+            "profiles": {"gpu": GPU},
+            **model(optimization={"gpu_accelerators": ["cuda"]}, profiles={"gpu": {"backend": "pytorch"}}),
+        },
+        "models.m.optimization.gpu_accelerators",
+        "m runs in the backend python and pytorch",
+    ),
+    "an unknown accelerator of TensorFlow": Case(
+        "T152",
+        native(backend="tensorflow", optimization={"gpu_accelerators": ["tensorrt", "cuda"]}),
+        "models.m.optimization.gpu_accelerators.1",
+        "there is no accelerator 'cuda': Triton refuses to load the model; write tensorrt or gpu_io or auto_mixed",
+    ),
+    "an unknown parameter of TensorFlow's TensorRT": Case(
+        "T152",
+        native(
+            backend="tensorflow",
+            optimization={"gpu_accelerators": [{"name": "tensorrt", "parameters": {"segment_size": "3"}}]},
+        ),
+        "models.m.optimization.gpu_accelerators.0.parameters.segment_size",
+        "write one of precision_mode, minimum_segment_size",
+    ),
+    "an accelerator of TensorFlow for the CPU": Case(
+        "T152",
+        native(backend="tensorflow", optimization={"cpu_accelerators": ["openvino"]}),
+        "models.m.optimization.cpu_accelerators",
+        "TensorFlow has no accelerators for the CPU",
+    ),
+    "a GPU's accelerators without a GPU": Case(
+        "T153",
+        model(backend="onnxruntime", optimization={"gpu_accelerators": ["cuda"]}),
+        "models.m.optimization.gpu_accelerators",
+        "all instances of m run on the CPU",
+    ),
+    "a GPU's accelerators of instances on the CPU": Case(
+        "T153",
+        native(instances=[{"kind": "cpu"}], optimization={"gpu_accelerators": ["cuda"]}),
+        "models.m.optimization.gpu_accelerators",
+    ),
+}
+
 METRICS = {
     "an unknown histogram": Case(
         "T170",
@@ -328,4 +392,4 @@ PARAMETERS = {
     ),
 }
 
-CASES = {**SCHEDULERS, **CACHES, **BATCH_TENSORS, **OPTIMIZATION, **METRICS, **PARAMETERS}
+CASES = {**SCHEDULERS, **CACHES, **BATCH_TENSORS, **OPTIMIZATION, **UNREAD, **ACCELERATORS, **METRICS, **PARAMETERS}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.rules.case import Case
+from tests.rules.case import Case, merged
 from tests.rules.server_cases import GPU
 from tests.rules.tensor_cases import ONNX
 
@@ -146,6 +146,12 @@ INSTANCES = {
     ),
     "a GPU beyond those asked for": Case(
         "T183", on_gpu(gpus=[0, 1]), f"{GPU_GROUP}.gpus", "GPU 1 is wanted, and gpu asks for 1"
+    ),
+    "GPUs that no instance runs on": Case(
+        "R062",
+        merged(on_gpu(gpus=[0]), {"profiles": {"gpu": {"triton": {"gpus": 4}}}}),
+        "profiles.gpu.triton.gpus",
+        "4 GPUs are asked for, and instances run on GPU 0 alone",
     ),
     "a GPU named twice": Case("T184", on_gpu(gpus=[0, 0]), f"{GPU_GROUP}.gpus", "GPU 0 is named 2 times"),
     "no instances": Case("T185", group(count=0), f"{GROUP}.count", "count is 0", loads=True),

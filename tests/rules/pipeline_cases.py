@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from tests.rules.case import GONE, MINIMAL, Case, merged
+from tests.rules.ensemble_cases import ensemble
+from tests.rules.ensemble_cases import step as step_of
 
 REPLICAS = {**MINIMAL["ingress"]}
 STAGE: dict[str, Any] = {"code": "tests.rules.stages:Echo", "models": ["m"], "replicas": REPLICAS}
 STEP: dict[str, Any] = {"call": "echo.run", "takes": {"image": "image"}}
+NO_BUDGET = {key: value for key, value in MINIMAL["models"]["m"].items() if key != "latency_budget"}
+AFTER: dict[str, Any] = {"call": "echo.run", "takes": {"image": "first"}}
 PIPELINE: dict[str, Any] = {
     "route": "/v1/echo",
     "summary": "Echo",
@@ -110,6 +114,13 @@ CASES = {
         "16 requests can come at a time, and 15 can wait or run",
         loads=True,
     ),
+    "a tier's queue too small for what may come": Case(
+        "P121",
+        served({"models": {"m": {"max_batch": 2, "batching": {"queues": {"second": {"size": 13}}}}}}),
+        "models.m.batching.queues.second.size",
+        "16 requests can come at a time, and 15 of tier second can wait or run: where they are all of it",
+        loads=True,
+    ),
     "a tier below the lowest level": Case(
         "P122",
         batching(priorities={"levels": 1, "default": 1}, queue={"timeout": "1s"}),
@@ -126,6 +137,35 @@ CASES = {
         "models.m.batching.queues.second.timeout",
         "leaves 7900ms",
         loads=True,
+    ),
+    "queue timeouts of two steps that together leave the path no time": Case(
+        "P125",
+        served(
+            {
+                "models": {"m": {"batching": {"queue": {"timeout": "4s"}}}},
+                "pipelines": {"echo": {"steps": {"answer": GONE, "first": STEP, "second": AFTER}}},
+            }
+        ),
+        "pipelines.echo",
+        "the queue timeouts (m 4s + m 4s) and latency budgets along first → second are 8200ms, and the SLA is 8s",
+        loads=True,
+    ),
+    "a model without a latency budget in a stage's ensemble": Case(
+        "P111",
+        served(
+            {
+                **ensemble(step_of("n"), models={"n": NO_BUDGET}),
+                "stages": {"echo": {"models": ["e"]}},
+            }
+        ),
+        "models.n",
+        "stage echo uses n",
+    ),
+    "a pipeline that takes no picture": Case(
+        "P113",
+        served({"pipelines": {"echo": {"inputs": {"image": "flag"}}}}),
+        "pipelines.echo.inputs",
+        "echo takes flags",
     ),
     "a latency budget as long as the SLA": Case(
         "P112", {"models": {"m": {"latency_budget": "8s"}}}, "models.m.latency_budget", "longer than 8s"

@@ -87,6 +87,16 @@ _SERVICE = {
         "ray.runtime_environment.pip",
         silent=True,
     ),
+    "logging of an application whose parts all have their own": RayCase(
+        "R070",
+        {
+            **cluster(application_logging={"level": "debug"}),
+            **ingress(logging={"level": "info"}),
+            "profiles": {"embedded": {"triton": {"logging": {"level": "error"}}}},
+        },
+        "ray.application_logging",
+        silent=True,
+    ),
 }
 _SCALING = {
     "bounds the wrong way round": RayCase(
@@ -247,6 +257,12 @@ _REPLICAS = {
         "1 is not a multiple of 2",
         at_once="multiple of gang_size",
     ),
+    "a gang whose replicas end one by one": RayCase(
+        "R071",
+        ingress(**FIXED, gang={"size": 2, "failure_policy": "restart_replica"}),
+        "ingress.gang.failure_policy",
+        at_once="RESTART_REPLICA policy is not yet implemented",
+    ),
     "two strategies": RayCase(
         "R037",
         ingress(**FIXED, gang={"size": 2}, placement={"beside": [{"cpus": 1}], "strategy": "spread"}),
@@ -294,6 +310,17 @@ _VERSIONS = {
         "R050", version("2.59.0", ingress(rolling_update={"surge": "0%"})), "ingress.rolling_update.surge"
     ),
     "tracing that Ray does not know": RayCase("R050", version("2.58.0", cluster(tracing={})), "ray.tracing"),
+    "an attribute of the application's logs that Ray does not know": RayCase(
+        "R050",
+        version("2.43.0", cluster(application_logging={"attributes": ["process"]})),
+        "ray.application_logging.attributes",
+        "no logging_config.additional_log_standard_attrs, which came with 2.44.0",
+    ),
+    "gangs that Ray does not know": RayCase(
+        "R050",
+        version("2.54.0", ingress(**FIXED, gang={"size": 2, "failure_policy": "restart_gang"})),
+        "ingress.gang",
+    ),
     "a router that Ray does not know": RayCase(
         "R050", version("2.47.0", of_stage(router=f"{HERE}:First")), "stages.echo.replicas.router"
     ),
@@ -386,6 +413,7 @@ EVERYTHING: dict[str, Any] = {
     },
     "ray": {
         "logging": {"level": "warning"},
+        "application_logging": {"encoding": "json"},
         "tracing": {"exporter": f"{HERE}:spans", "sampling": "50%"},
         "controller_environment": {"RAY_SERVE_CONTROL_LOOP_INTERVAL_S": "1"},
         "runtime_environment": {
@@ -393,9 +421,10 @@ EVERYTHING: dict[str, Any] = {
             "working_dir": "s3://bucket/project.zip",
             "py_modules": ["local:///srv/stages"],
             "pip": ["numpy>=2.1"],
+            "setup_timeout": "20min",
         },
         "target_capacity": "50%",
     },
-    "ingress": {**FIXED, "count": 4, "gang": {"size": 2, "strategy": "spread"}},
+    "ingress": {**FIXED, "count": 4, "gang": {"size": 2, "strategy": "spread", "failure_policy": "restart_gang"}},
     "profiles": {"embedded": {"triton": {"max_per_node": 1, "rolling_update": {"surge": "100%"}}}},
 }

@@ -116,6 +116,12 @@ VERSIONS = {
         "models.m.triton.runtime",
         "runtime came with Triton 2.42.0",
     ),
+    "a server that Tandem does not know": Case(
+        "T425",
+        triton(version="9.9.9"),
+        f"{TRITON}.version",
+        "embedded is for Triton 9.9.9, and Tandem knows the fields up to 2.73.0",
+    ),
 }
 RATE_LIMITS = {
     "resources without the rate limiter": Case(
@@ -125,6 +131,19 @@ RATE_LIMITS = {
         "T413",
         {"models": {"m": {"instances": [{"rate_limiter": {"resources": {"memory": 1}}}]}}},
         "models.m.instances.0.rate_limiter.resources.memory",
+        loads=True,
+    ),
+    "a share of the runs without the rate limiter": Case(
+        "T424",
+        {"models": {"m": {"instances": [{"rate_limiter": {"priority": 2}}]}}},
+        "models.m.instances.0.rate_limiter.priority",
+        "the priority is 2, and rate_limit is off in every profile",
+        loads=True,
+    ),
+    "a profile's share of the runs without the rate limiter": Case(
+        "T424",
+        {"models": {"m": {"profiles": {"embedded": {"instances": [1, {"rate_limiter": {"priority": 3}}]}}}}},
+        "models.m.profiles.embedded.instances.1.rate_limiter.priority",
         loads=True,
     ),
     "a resource of each device and of all": Case(

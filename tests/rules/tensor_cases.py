@@ -229,5 +229,26 @@ BACKENDS = {
         "the dimensions of x vary, without ragged",
         loads=True,
     ),
+    "preferred sizes of a model with an optional input": Case(
+        "T150",
+        {
+            "models": {
+                "m": {
+                    "inputs": {"z": {"tensor": "float32[4]", "optional": True}},
+                    "batching": {"preferred_sizes": [4]},
+                }
+            }
+        },
+        "models.m.batching.preferred_sizes",
+        "a request may leave out z",
+        loads=True,
+    ),
+    "a ragged input beside one that varies": Case(
+        "T149",
+        {"models": {"m": {"inputs": {"x": {"tensor": "float32[-1]", "ragged": True}, "z": "float32[-1, 4]"}}}},
+        "models.m.inputs.x.ragged",
+        "x is ragged, and the dimensions of z vary too",
+        loads=True,
+    ),
 }
 CASES = {**NAMES, **UNSAYABLE, **SHAPES, **BACKENDS}

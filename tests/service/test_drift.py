@@ -86,6 +86,20 @@ def test_a_change_of_the_processes_options_restarts_their_deployment(service: Se
     assert lines(service)[0] == "Ingress: ray_actor_options.num_cpus: 0.1 → 0.2 (restarts the deployment)"
 
 
+def test_what_the_cluster_is_told_beside_the_application_is_compared(service: Service, spec_file: Path) -> None:
+    """And what Ray does not tell is said not to be."""
+    more = "object_store: 1GiB\n  logging: {level: warning}\n  tracing: {}\n  controller_environment: {A: b}"
+    change(spec_file, "object_store: 512MiB", more)
+    assert lines(service) == [
+        "node 127.0.0.1: object store: 512MiB → 1GiB or more (no redeploy changes it: start the node anew)",
+        "Ray Serve: tracing_config.enabled: False → True (needs a new start of Serve)",
+        "kyc: logging_config: nothing → given (in place)",
+        "3 differences at D; a redeploy would change 1 in place, not change 1, which Ray Serve reads when it starts, "
+        "not change 1, each for its own reason",
+        "not compared, since Ray does not tell it: ray.controller_environment",
+    ]
+
+
 def test_a_model_that_is_new_in_the_spec_is_told(service: Service, spec_file: Path) -> None:
     text = spec_file.read_text()
     model = "models:\n  another:\n    backend: python\n    inputs: {x: 'float32[4]'}\n    outputs: {y: 'float32[4]'}\n"

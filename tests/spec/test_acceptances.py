@@ -46,3 +46,11 @@ def test_what_is_found_beyond_the_text_is_accepted_too() -> None:
     accepted = report({"accept": [{"code": "Z901", "at": "models.m", "because": "it is meant"}]})
     assert accepted.adding([LATER.at(("models", "m"), "x")]).findings == []
     assert [finding.code for finding in accepted.adding([LATER.at(("models",), "x")]).findings] == ["Z901"]
+
+
+def test_a_warning_that_may_be_accepted_is_left_out_of_a_spec_that_is_broken_elsewhere() -> None:
+    wrong = {"service": {"sla": "8"}}
+    assert codes({**accepting("T116", "models.m"), **wrong}) == ["Y020"]
+    assert codes({**accepting("T116", "models.n"), **wrong}) == ["Y020", "T116"]
+    unknown = {"code": 5, "at": "models.m", "because": "it is meant"}
+    assert codes({**LEVELS, "accept": [unknown]}) == ["Y012"]

@@ -98,14 +98,30 @@ MISTAKES = [
         "pipelines.liveness.steps.liveness.call",
     ),
 ]
+# The same for what is no YAML; the words are those of the finding in the line.
+BREAKS = [
+    ("  port: 8000", "  port:8000", "no space behind the colon of 'port:8000'"),
+    ("request_limit: 32MiB", "request_limit: @32MiB", "a text cannot start with '@'"),
+    ("embedded:…      exit_timeout: 10s", "\texit_timeout: 10s", "a tab stands where only spaces may"),
+    ("gpu:…exit_timeout: 20s", "exit_timeout: 20s: 1", "a second `: ` in one line"),
+    ("models:…liveness:…    latency_budget: 30ms", '    latency_budget: "30ms', "a quote is opened and never closed"),
+    ('contributions: "float32[17]"}', 'contributions: "float32[17]"', "a bracket is opened and never closed"),
+    ("documents:…cpus: 0.1", "cpus: `0.1`", "a text cannot start with '`'"),
+    ("decision:…risk_review: 0.2", "risk_review 0.2", "a line without a key and its colon"),
+    ("pipelines:…read:…    sla: 4s", "   sla: 4s", "the line does not belong to the mapping"),
+    ("pipelines:…liveness:…    sla: 4s", "      sla: 4s", "the line is indented deeper than its mapping"),
+]
 
 
 def changed(text: str, old: str, new: str) -> str:
-    """The text with the first `old` behind the key that is named before the ellipsis, if one is, replaced."""
-    key, _, found = old.rpartition("…")
-    begin = re.search(rf"^ *{re.escape(key)}", text, re.MULTILINE)
-    assert begin is not None
-    at = text.index(found, begin.start())
+    """The text with the first `old` behind the keys that are named before ellipses, if any are, replaced."""
+    *keys, found = old.split("…")
+    at = 0
+    for key in keys:
+        begin = re.compile(rf"^ *{re.escape(key)}", re.MULTILINE).search(text, at)
+        assert begin is not None
+        at = begin.start()
+    at = text.index(found, at)
     return text[:at] + new + text[at + len(found) :]
 
 
@@ -122,6 +138,19 @@ def test_each_of_the_forty_alone_is_one_finding(example_text: str) -> None:
     for old, new, code, place in MISTAKES:
         findings = examine(changed(example_text, old, new)).findings
         assert [(finding.code, finding.place) for finding in findings] == [(code, place)], new
+
+
+def test_ten_breaks_hide_none_of_the_forty_and_are_found_too(example_text: str) -> None:
+    text = example_text
+    for old, new, *_ in [*MISTAKES, *BREAKS]:
+        text = changed(text, old, new)
+    findings = examine(text).findings
+    mistakes = [(finding.code, finding.place) for finding in findings if finding.code != "Y002"]
+    assert sorted(mistakes) == sorted((code, place) for _, _, code, place in MISTAKES)
+    lines = {finding.line: finding.message for finding in findings if finding.code == "Y002"}
+    expected = {text[: text.index(new)].count("\n") + 1 + new.count("\n"): says for _, new, says in BREAKS}
+    assert sorted(lines) == sorted(expected)
+    assert all(says in lines[line] for line, says in expected.items())
 
 
 def test_a_name_that_is_written_wrongly_is_one_mistake_wherever_it_is_used(example_text: str) -> None:

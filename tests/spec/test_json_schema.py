@@ -23,6 +23,7 @@ from serve_app.spec.structure import read_structure
 from serve_app.spec.tensors import parse_tensor
 from serve_app.spec.units import parse_duration, parse_size
 from serve_app.spec.vocabulary import parts
+from tests.render.specs import specs
 from tests.rules.case import MINIMAL
 from tests.spec.mutations import VALUES, mutations, replaced
 
@@ -54,6 +55,12 @@ def test_it_is_a_schema_of_the_draft_it_names() -> None:
     assert SCHEMA["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     assert SCHEMA["$id"]
     assert SCHEMA["title"]
+
+
+@settings(max_examples=25)
+@given(specs())
+def test_whatever_the_validator_accepts_the_schema_accepts_too(data: dict[str, Any]) -> None:
+    assert [f"{error.json_path}: {error.message[:200]}" for error in VALIDATOR.iter_errors(data)] == []
 
 
 @pytest.mark.parametrize("data", [SHIPPED, MINIMAL], ids=["the shipped spec", "the smallest spec"])
@@ -144,7 +151,7 @@ def test_they_agree_whatever_is_changed_in_the_shipped_spec(data: dict[str, Any]
 TEXTS = [
     *(value for value in VALUES if isinstance(value, str)),
     "onnx", "python", "0" * 64, "/etc/key.pem", "s3://bucket/project.zip", "local:///srv", "in(a, b)", "12.5%", "OMP_N",
-    "faces.match", "/kyc", "example.com/pool", "bool[1]", "T116",
+    "90s", "faces.match", "/kyc", "example.com/pool", "bool[1]", "T116",
 ]  # fmt: skip
 
 

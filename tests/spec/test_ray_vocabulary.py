@@ -51,6 +51,16 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
         "ray.runtime_environment.working_dir",
         "the address of an archive",
     ),
+    "no time to prepare a node": (
+        cluster(runtime_environment={"setup_timeout": "0s"}),
+        "ray.runtime_environment.setup_timeout",
+        "more than 0",
+    ),
+    "a failure policy of nobody's": (
+        ingress(gang={"size": 2, "failure_policy": "restart"}),
+        "ingress.gang.failure_policy",
+        "is none of",
+    ),
     "a label with a space": (ingress(node={"labels": {"pool": "a b"}}), "ingress.node.labels.pool", "a label's value"),
     "a gang of one": (ingress(gang={"size": 1}), "ingress.gang.size", "at least 2"),
     "more of a node than Ray counts": (ingress(max_per_node=101), "ingress.max_per_node", "at most 100"),

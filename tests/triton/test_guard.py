@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
 import pytest
@@ -161,6 +163,34 @@ def test_shared_memory_and_scratch_are_gone_with_the_server_and_those_of_others_
         assert other.exists()
     finally:
         other.unlink()
+
+
+def test_what_the_server_left_behind_ends_though_it_writes_without_end(guarded):
+    server = guarded("while :; do echo still here; done & echo $!; sleep 0.2")
+    child = int(server.told().removeprefix("log "))
+    server.process.stdout.close()  # reads no more of it
+    server.process.wait(5)
+    assert not Path(f"/proc/{child}").exists()
+
+
+@pytest.mark.parametrize("another", [False, True], ids=["its own", "perhaps another server's"])
+def test_folders_of_models_are_removed_where_no_other_server_can_have_them(guarded, tmp_path, another):
+    """The python backend makes one for each server, and nothing tells which of two is whose."""
+    names = [f"/tmp/python_env_{os.getpid()}_{number}" for number in (1, 2)]
+    library = tmp_path / "libtriton_python.so"
+    library.write_bytes(b"x")
+    try:
+        server = guarded(f"mkdir {' '.join(names)}; echo TRITONBACKEND_ModelInstanceInitialize; sleep 600 & wait")
+        assert "Initialize" in server.told()
+        with library.open("rb") as file, mmap(file.fileno(), 1, access=ACCESS_READ) as mapped:
+            if not another:
+                mapped.close()
+            server.order("stop 0\n")
+            server.process.wait(5)
+        assert [Path(name).exists() for name in names] == [another, another]
+    finally:
+        for name in names:
+            shutil.rmtree(name, ignore_errors=True)
 
 
 def test_the_log_keeps_two_files_of_limited_size_with_the_newest_lines(guarded):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -47,7 +49,8 @@ def write(folder: Path, more: str, files: Mapping[str, str | bytes], labels: str
         'input [{name: "x" data_type: TYPE_FP32 dims: [4]}]'
         f'output [{{name: "y" data_type: TYPE_FP32 dims: [4] label_filename: "{labels}"}}]'
     )
-    for name, content in {"config.pbtxt": text, "1/model.py": ECHO, **files}.items():
+    usual = {} if any(name.startswith("1") for name in files) else {"1/model.py": ECHO}
+    for name, content in {"config.pbtxt": text, **usual, **files}.items():
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -65,6 +68,8 @@ def codes(folder: Path, config: pb.ModelConfig) -> list[str]:
         ("W020", "", {"1/model.py": "return 1\n"}, "", "SyntaxError"),
         ("W021", "", {"1/model.py": "class Model: ...\n"}, "", "TritonPythonModel"),
         ("W022", "", {}, "labels.txt", "failed to open text file"),
+        ("W031", "", {"1/model.py/0": ""}, "", "No module named '1.model'"),
+        ("W032", "version_policy {specific {versions: [1]}}", {"1": ""}, "", "at least one version must be available"),
         ("W025", "version_policy {specific {versions: [7]}}", {}, "", "at least one version must be available"),
         ("W030", ENVIRONMENT, {}, "", "environment.tar.gz"),
         ("W027", WARMUP, {}, "", "failed to open text file"),
@@ -102,6 +107,25 @@ def test_triton_takes_it_without_a_word(
         client.load_model("folder", client_timeout=20)
         assert client.is_model_ready("folder")
         client.unload_model("folder")
+
+
+@pytest.mark.parametrize(
+    ("odd", "becomes", "within_s"),
+    [("a folder", "UNAVAILABLE", 30), ("a FIFO", "DEADLINE_EXCEEDED", 3)],
+    ids=["it ends", "it waits for ever"],
+)
+async def test_what_triton_does_with_something_else_than_a_file(
+    repository: Any, start: Any, odd: str, becomes: str, within_s: float
+) -> None:
+    repository.add_lookup()
+    own = await start()
+    folder = repository.folder / "folder"
+    config = write(folder, "", {}, "labels.txt")
+    (folder / "labels.txt").mkdir() if odd == "a folder" else os.mkfifo(folder / "labels.txt")
+    assert codes(folder, config) == ["W031"]
+    with triton.InferenceServerClient(own.address) as client, pytest.raises(InferenceServerException, match=becomes):
+        await asyncio.to_thread(client.load_model, "folder", client_timeout=within_s)
+    await own.stop()
 
 
 def test_numpy_arrays_arrive_and_leave_empty(server: Any, folder: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from serve_app.triton.preflight import findings
+from tests.test_files import ODD
 
 MODEL = "faces"
 
@@ -80,8 +81,32 @@ def test_the_model_code_that_triton_hangs_without(models):
 
 def test_a_misspelt_default_file_name(models):
     append(models, ' default_model_filename: "modle.py"')
+    file = models / MODEL / "1" / "modle.py"
+    assert findings(models, [MODEL], None) == [
+        f"{file} is missing: Triton hangs or fails when it loads the model; did you mean model.py?"
+    ]
+
+
+def test_nobody_is_told_to_render_code_that_only_its_author_can_write(models):
+    append(models, ' default_model_filename: "entry.py"')
     (finding,) = findings(models, [MODEL], None)
-    assert finding.startswith(f"{models / MODEL / '1' / 'modle.py'} is missing: Triton hangs")
+    assert finding.endswith("; put the file there, or correct its name in the spec.")
+
+
+@pytest.mark.parametrize("odd", [odd for odd in ODD if odd not in ("nothing", "a link to nothing")])
+def test_a_configuration_in_an_odd_state(models, odd):
+    file = models / MODEL / "config.pbtxt"
+    file.unlink()
+    make, says = ODD[odd]
+    make(file)
+    assert findings(models, [MODEL], None) == [f"{file}: cannot be read: {says}; remove it, then run `tandem render`."]
+
+
+def test_a_file_in_the_place_of_a_models_folder(models):
+    (models / "nose").touch()
+    assert findings(models, ["nose"], None) == [
+        f"{models / 'nose'} is a file, where a folder belongs; remove it, then run `tandem render`."
+    ]
 
 
 def test_missing_weights_of_the_shared_onnx_model(models):

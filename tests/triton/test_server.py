@@ -171,7 +171,8 @@ async def test_a_model_that_cannot_be_imported_is_named_with_the_reason_and_noth
         await start()
     assert str(failure.value).splitlines() == [
         "Triton did not start: it could not load its models.",
-        "failed to load 'broken' version 1: Internal: ModuleNotFoundError: No module named 'no_such_module'",
+        "failed to load 'broken' version 1: Internal: ModuleNotFoundError: No module named 'no_such_module' "
+        "(model_repository/broken/1/model.py, line 1)",
     ]
     assert processes(str(repository.folder)) == {}
 

@@ -164,6 +164,12 @@ async def test_the_policy_of_a_level_that_there_is_not_is_passed_over(serve) -> 
     assert await served.ask_together(4, priority=1) == [4, 4, 4, 4]
 
 
+async def test_as_many_requests_as_the_queues_size_may_wait_in_each_level(serve) -> None:
+    served = serve(batching(queue_delay="1s", priorities={"levels": 2, "default": 2}, queue={"size": 3}))
+    answers = await asyncio.gather(served.ask_together(3, priority=1), served.ask_together(3, priority=2))
+    assert answers == [[6, 6, 6], [6, 6, 6]]
+
+
 async def test_the_policy_of_a_level_that_there_is_counts(serve) -> None:
     served = serve(
         batching(queue_delay="300ms", priorities={"levels": 2, "default": 2}, queues={"1": {"size": 1}}),

@@ -107,14 +107,13 @@ async def test_one_that_is_not_answered_yet_does_not_hold_up_the_next(clock: Clo
 
 
 class Unconnected:
-    """Notes how often a wake-up request looks for a client."""
+    """Counts wake-up requests."""
 
     def __init__(self) -> None:
-        self.looked = 0
+        self.woken = 0
 
-    @property
-    def in_use(self) -> None:
-        self.looked += 1
+    async def wake(self, request: object) -> None:
+        self.woken += 1
 
 
 async def test_all_who_call_a_model_over_one_connection_share_its_wake_ups(clock: Clock) -> None:
@@ -127,9 +126,9 @@ async def test_all_who_call_a_model_over_one_connection_share_its_wake_ups(clock
     wake_ups = WakeUpsOf(connection, spec, "embedded")  # type: ignore[arg-type]
     with wake_ups.outstanding("m"), wake_ups.outstanding("twice"), wake_ups.outstanding("m"):
         await clock.advance(BACKSTOP_S)
-        assert connection.looked == 1
+        assert connection.woken == 1
     await clock.advance(1)
-    assert connection.looked == 1
+    assert connection.woken == 1
 
 
 async def test_a_model_without_queues_of_its_own_is_never_woken(clock: Clock) -> None:
@@ -137,4 +136,4 @@ async def test_a_model_without_queues_of_its_own_is_never_woken(clock: Clock) ->
     connection = Unconnected()
     with WakeUpsOf(connection, spec, "embedded").outstanding("m"):  # type: ignore[arg-type]
         await clock.advance(1)
-    assert connection.looked == 0
+    assert connection.woken == 0

@@ -9,6 +9,7 @@ import pytest
 from serve_app.kyc.antifraud import build_onnx
 from serve_app.spec.model import Model
 from serve_app.weights.agreement import disagreements
+from serve_app.weights.onnx_file import read_graph
 
 PLACE = ("models", "antifraud")
 FITTING = {"risk": "float32[1]", "contributions": "float32[17]"}
@@ -23,7 +24,7 @@ def scorecard(tmp_path: Path) -> Path:
 
 def said(file: Path, inputs: dict[str, str], outputs: dict[str, str]) -> list[str]:
     model = Model.model_validate({"inputs": inputs, "outputs": outputs, "max_batch": 8})
-    return [f"{fault.place[-1]}: {fault.what}" for fault in disagreements(file, model, 8, PLACE)]
+    return [f"{fault.place[-1]}: {fault.what}" for fault in disagreements(read_graph(file), model, 8, PLACE)]
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,12 @@ from serve_app.spec.checks import amounts as amounts
 from serve_app.spec.checks import batching as batching
 from serve_app.spec.checks import calls as calls
 from serve_app.spec.checks import code as code
+from serve_app.spec.checks import deadlines as deadlines
 from serve_app.spec.checks import ensemble_limits as ensemble_limits
 from serve_app.spec.checks import ensemble_tensors as ensemble_tensors
 from serve_app.spec.checks import ensembles as ensembles
 from serve_app.spec.checks import features as features
+from serve_app.spec.checks import gpus as gpus
 from serve_app.spec.checks import handed_on as handed_on
 from serve_app.spec.checks import instances as instances
 from serve_app.spec.checks import memory as memory
@@ -29,6 +31,7 @@ from serve_app.spec.checks import rate_limits as rate_limits
 from serve_app.spec.checks import ray as ray
 from serve_app.spec.checks import ray_versions as ray_versions
 from serve_app.spec.checks import replicas as replicas
+from serve_app.spec.checks import same_batch as same_batch
 from serve_app.spec.checks import scaling as scaling
 from serve_app.spec.checks import sequence_tensors as sequence_tensors
 from serve_app.spec.checks import sequences as sequences

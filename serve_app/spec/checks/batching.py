@@ -7,12 +7,11 @@ from datetime import timedelta
 from serve_app.spec.batching import Batching
 from serve_app.spec.checks.registry import of_each_model_in_each_profile
 from serve_app.spec.findings import Faults, error, warning
-from serve_app.spec.part import UNKNOWN
-from serve_app.spec.resolved import Resolved
+from serve_app.spec.paths import stages_of
+from serve_app.spec.resolved import QUEUE_DELAY_SHARE, Resolved
 from serve_app.spec.units import show_duration
 
 SHORTEST_DELAY = timedelta(microseconds=100)
-LARGEST_SHARE = 0.5
 
 SLOW_DELAY = error(
     "T101", "A queue delay longer than the latency budget", "a lone request always breaks the budget",
@@ -61,8 +60,7 @@ def no_delay(found: Resolved) -> Faults:
     delays = (found.override.queue_delay, (found.batching or Batching()).queue_delay, found.model.latency_budget)
     if found.batching is None or any(given is not None for given in delays) or found.max_batch <= 1:
         return
-    stages = [stage for stage in found.spec.stages.values() if stage is not UNKNOWN]
-    if not any(found.name in stage.models for stage in stages):  # whose models want a budget anyway
+    if not stages_of(found.spec, found.name):  # whose models want a budget anyway
         what = f"{found.name} has no latency_budget, and its batching no queue_delay"
         yield NO_DELAY.at(("models", found.name), what)
 
@@ -77,12 +75,13 @@ def slow_delay(found: Resolved) -> Faults:
         yield SLOW_DELAY.at(
             found.place("queue_delay"), f"the delay is {show_duration(delay)} and the budget {show_duration(budget)}"
         )
-    elif delay > budget * LARGEST_SHARE:
+    elif delay > budget * QUEUE_DELAY_SHARE:
         yield LONG_DELAY.at(
             found.place("queue_delay"),
-            f"the delay of {show_duration(delay)} is more than half of the latency budget, {show_duration(budget)}",
+            f"the delay of {show_duration(delay)} is more than a quarter of the latency budget, "
+            f"{show_duration(budget)}",
             consequence="little of the budget is left for waiting behind other batches and for inference",
-            remedy="make the delay shorter, or leave it out for 30 % of the budget",
+            remedy="make the delay shorter, or leave it out for a quarter of the budget",
         )
 
 
@@ -141,9 +140,18 @@ def nothing_to_batch(found: Resolved) -> Faults:
     one_everywhere = all(Resolved(found.spec, found.name, profile).max_batch <= 1 for profile in found.spec.profiles)
     only_one = found.max_batch == 1 and found.preferred_sizes == [1]
     given = {"queue_delay": bool(found.queue_delay), "preferred_sizes": only_one}
-    for field, there in given.items():
-        # What is said for all profiles has its effect in another one.
-        if there and (one_everywhere or getattr(found.override, field) is not None):
-            yield NOTHING_TO_BATCH.at(
-                found.place(field), f"{field} is given, and {_max_batch(found)} is {found.max_batch}"
-            )
+    # What is said for all profiles has its effect in another one.
+    idle = [
+        field for field, there in given.items()
+        if there and (one_everywhere or getattr(found.override, field) is not None)
+    ]  # fmt: skip
+    for field in idle:
+        yield NOTHING_TO_BATCH.at(found.place(field), f"{field} is given, and {_max_batch(found)} is {found.max_batch}")
+    # Queues, priorities and the order of answers count without batches too.
+    written = set() if found.model.batching is None else found.model.batching.model_fields_set
+    if found.model.batching is not None and written <= set(given) and one_everywhere and not idle:
+        yield NOTHING_TO_BATCH.at(
+            ("models", found.name, "batching"),
+            f"batching is given, and {_max_batch(found)} is {found.max_batch}",
+            remedy="leave it out, as the tiers' priorities and queues are there without it, or raise max_batch",
+        )

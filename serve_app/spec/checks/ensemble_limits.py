@@ -48,7 +48,7 @@ ONE_OF_A_SEQUENCE = warning(
 TIMEOUTS = warning(
     "T329", "Queue timeouts of an ensemble's steps that add up above the SLA",
     "each step's begins anew, and a request can wait longer than the SLA without being refused",
-    "shorten them, or leave them out",
+    "shorten them until they fit; one that is left out is as long as the SLA allows a single model, or without end",
 )  # fmt: skip
 INFLIGHT = warning(
     "T340", "A limit for answers in an ensemble without a decoupled step", "it has no effect",

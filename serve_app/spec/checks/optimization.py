@@ -1,22 +1,42 @@
-"""What native backends do with a model: accelerators and CUDA graphs; and what the python backend passes over.
+"""What native backends do with a model: accelerators and CUDA graphs; and what each backend passes over.
 
-Source of the accelerators' names and parameters: `src/onnxruntime.cc` of Triton's ONNX Runtime backend.
+Source of what each reads, and of the accelerators' names and parameters: `src/onnxruntime.cc`,
+`src/tensorrt_model.cc`, `src/tensorflow.cc`, `src/libtorch.cc` and `src/openvino.cc` of Triton's backends of these
+names.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from serve_app.spec.checks.registry import of_each_model
+from serve_app.spec.checks.tensors import TENSORRT
 from serve_app.spec.findings import Faults, Place, error, warning
-from serve_app.spec.model import PYTHON, Accelerator, Model
+from serve_app.spec.model import PYTHON, Accelerator, Model, Optimization
+from serve_app.spec.part import UNKNOWN
 from serve_app.spec.resolved import Resolved
 from serve_app.spec.schema import Spec
 
 ONNXRUNTIME = "onnxruntime"
+TENSORFLOW = "tensorflow"
+_ACCELERATED = ("graph_level", "gpu_accelerators", "cpu_accelerators")
+# Backend → what it reads of `optimization`, beside the pinned memory that all native ones use. Nothing is known of
+# backends that are not here.
+READS = {
+    PYTHON: (),
+    ONNXRUNTIME: _ACCELERATED,
+    TENSORFLOW: _ACCELERATED,
+    TENSORRT: ("cuda", "gather_kernel_buffer_threshold", "eager_batching"),
+    "pytorch": (),
+    "openvino": (),
+}
 KNOWN = {"gpu_accelerators": ("tensorrt", "cuda"), "cpu_accelerators": ("openvino",)}
 PRECISIONS = ("FP32", "FP16", "INT8")
 TENSORRT_PARAMETERS = (
     "precision_mode", "max_workspace_size_bytes", "int8_calibration_table_name", "int8_use_native_calibration_table",
 )  # fmt: skip
+OF_TENSORFLOW = ("tensorrt", "gpu_io", "auto_mixed_precision")
+TENSORFLOW_PARAMETERS = ("precision_mode", "minimum_segment_size", "max_workspace_size_bytes", "max_cached_engines")
 
 PASSED_OVER = warning(
     "T167", "Something for native backends at a model of the python backend", "the python backend passes over it",
@@ -28,6 +48,18 @@ ACCELERATOR = error(
 NO_CUDA_GRAPH = warning(
     "T169", "CUDA graphs that are never captured", "the model runs without them, and nothing says so", "remove it"
 )
+NOT_READ = warning(
+    "T151", "An optimisation that no backend of the model reads", "it has no effect, and nothing says so",
+    "remove it, or name a backend that reads it in a profile",
+)  # fmt: skip
+OTHER_ACCELERATOR = error(
+    "T152", "An execution accelerator that TensorFlow does not take", "Triton refuses to load the model", "correct it"
+)
+NO_GPU = warning(
+    "T153", "A GPU's accelerators for a model that never runs on one", "they have no effect: the backend looks at them "
+    "for instances on a GPU only",
+    "remove them, or run the model on a GPU in a profile",
+)  # fmt: skip
 
 
 def _backends(spec: Spec, name: str) -> set[str]:
@@ -42,10 +74,31 @@ def passed_over(spec: Spec, name: str, model: Model) -> Faults:
     for field in ("batch_inputs", "batch_outputs"):
         if getattr(model, field):
             yield PASSED_OVER.at((*place, field), f"{field} is given, and {name} runs in the python backend")
-    for field in ("graph_level", "cuda", "gpu_accelerators", "cpu_accelerators"):
-        if getattr(model.optimization, field, None):
-            yield PASSED_OVER.at(
-                (*place, "optimization", field), f"{field} is given, and {name} runs in the python backend"
+    for field in _given(model.optimization):
+        yield PASSED_OVER.at(
+            (*place, "optimization", field), f"{field} is given, and {name} runs in the python backend"
+        )
+
+
+def _given(optimization: Optimization | None) -> Iterator[str]:
+    """What is asked for beyond the defaults, of all that not every backend reads."""
+    for field in dict.fromkeys(field for fields in READS.values() for field in fields):
+        value = None if optimization is None else getattr(optimization, field)
+        if value is not UNKNOWN and value:
+            yield field
+
+
+@of_each_model
+def not_read(spec: Spec, name: str, model: Model) -> Faults:
+    backends = _backends(spec, name)
+    if backends == {PYTHON} or not backends <= set(READS):
+        return
+    read = {field for backend in backends for field in READS[backend]}
+    for field in _given(model.optimization):
+        if field not in read and not (field == "cuda" and ONNXRUNTIME in backends):
+            yield NOT_READ.at(
+                ("models", name, "optimization", field),
+                f"{field} is given, and {name} runs in the backend {' and '.join(sorted(backends))}",
             )
 
 
@@ -62,6 +115,47 @@ def accelerators(spec: Spec, name: str, model: Model) -> Faults:
                 )
             elif accelerator.name == "tensorrt":
                 yield from _tensorrt(place, accelerator)
+
+
+@of_each_model
+def accelerators_of_tensorflow(spec: Spec, name: str, model: Model) -> Faults:
+    if model.optimization is None or TENSORFLOW not in _backends(spec, name):
+        return
+    place: Place = ("models", name, "optimization")
+    if model.optimization.cpu_accelerators:
+        yield OTHER_ACCELERATOR.at(
+            (*place, "cpu_accelerators"), "TensorFlow has no accelerators for the CPU", remedy="remove them"
+        )
+    for index, accelerator in enumerate(model.optimization.gpu_accelerators):
+        if accelerator.name not in OF_TENSORFLOW:
+            yield OTHER_ACCELERATOR.at(
+                (*place, "gpu_accelerators", index),
+                f"there is no accelerator {accelerator.name!r}",
+                remedy=f"write {' or '.join(OF_TENSORFLOW)}",
+            )
+        for key in accelerator.parameters if accelerator.name == "tensorrt" else ():
+            if key not in TENSORFLOW_PARAMETERS:
+                yield OTHER_ACCELERATOR.at(
+                    (*place, "gpu_accelerators", index, "parameters", key),
+                    f"TensorRT has no parameter {key!r} there",
+                    remedy=f"write one of {', '.join(TENSORFLOW_PARAMETERS)}",
+                )
+
+
+@of_each_model
+def no_gpu(spec: Spec, name: str, model: Model) -> Faults:
+    if model.optimization is None or not model.optimization.gpu_accelerators:
+        return
+    found = [Resolved(spec, name, profile) for profile in spec.profiles]
+    readers = [each for each in found if "gpu_accelerators" in READS.get(each.backend, ("gpu_accelerators",))]
+    if readers and all(_on_cpus(each) for each in readers):
+        yield NO_GPU.at(("models", name, "optimization", "gpu_accelerators"), f"all instances of {name} run on the CPU")
+
+
+def _on_cpus(found: Resolved) -> bool:
+    """Whether no instance can be on a GPU, in a backend that goes by that."""
+    cpus = ("cpu", "auto") if found.spec.profiles[found.profile].device == "cpu" else ("cpu",)
+    return found.backend in READS and all(group.kind in cpus for group in found.instances)
 
 
 def _tensorrt(place: Place, accelerator: Accelerator) -> Faults:
@@ -92,7 +186,7 @@ def cuda_graphs(spec: Spec, name: str, model: Model) -> Faults:
         return
     place = ("models", name, "optimization", "cuda")
     backends = _backends(spec, name)
-    if ONNXRUNTIME in backends and backends <= {ONNXRUNTIME, PYTHON}:
+    if ONNXRUNTIME in backends and all("cuda" not in READS.get(backend, ("cuda",)) for backend in backends):
         yield NO_CUDA_GRAPH.at(
             place,
             "cuda is for models of the TensorRT backend",

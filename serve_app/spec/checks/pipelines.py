@@ -5,9 +5,9 @@ from __future__ import annotations
 from serve_app.spec.checks.registry import of_each_model, of_each_pipeline, of_each_stage, of_the_spec
 from serve_app.spec.findings import Faults, error
 from serve_app.spec.model import Model
-from serve_app.spec.part import UNKNOWN, known
-from serve_app.spec.paths import budget, longest_path, models_of
-from serve_app.spec.pipeline import Pipeline, Stage
+from serve_app.spec.part import UNKNOWN
+from serve_app.spec.paths import budget, longest_path, models_of, stages_of
+from serve_app.spec.pipeline import Flag, Pipeline, Stage
 from serve_app.spec.schema import Spec
 from serve_app.spec.spelling import closest, did_you_mean
 from serve_app.spec.units import show_duration
@@ -46,6 +46,9 @@ NO_BUDGET = error(
 )  # fmt: skip
 
 
+NO_IMAGE = error(
+    "P113", "A pipeline that takes no picture", "its requests would bring nothing to work on", "add an input: image"
+)
 BUDGET_OVER_SLA = error(
     "P112", "A latency budget that leaves nothing of any SLA", "no request may wait in its queue at all",
     "shorten the budget, or lengthen the SLA",
@@ -80,8 +83,7 @@ def unreached(spec: Spec, name: str, stage: Stage) -> Faults:
 
 @of_each_model
 def no_budget(spec: Spec, name: str, model: Model) -> Faults:
-    users = [stage for stage, entry in spec.stages.items() if entry is not UNKNOWN and name in known(entry.models)]
-    if users and model.latency_budget is None:
+    if model.latency_budget is None and (users := stages_of(spec, name)):
         yield NO_BUDGET.at(("models", name), f"stage {users[0]} uses {name}, which has no latency_budget")
 
 
@@ -111,8 +113,10 @@ def routes(spec: Spec) -> Faults:
 
 @of_each_pipeline
 def images(spec: Spec, name: str, pipeline: Pipeline) -> Faults:
-    for input_name, taken in pipeline.inputs.items():
-        if taken is not UNKNOWN and taken.many and (taken.fewest > taken.most or taken.most < 1):
+    if all(isinstance(taken, Flag) for taken in pipeline.inputs.values()):
+        yield NO_IMAGE.at(("pipelines", name, "inputs"), f"{name} takes flags alone")
+    for input_name, taken in pipeline.images.items():
+        if taken.many and (taken.fewest > taken.most or taken.most < 1):
             yield NOT_IMAGES.at(
                 ("pipelines", name, "inputs", input_name),
                 f"image[{taken.fewest}..{taken.most}] allows nothing",

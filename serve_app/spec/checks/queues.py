@@ -10,10 +10,8 @@ from serve_app.spec.batching import QueuePolicy
 from serve_app.spec.checks.batching import LONG_DELAY, SHORT_DELAY
 from serve_app.spec.checks.registry import of_each_model_in_each_profile
 from serve_app.spec.findings import Faults, Place, error, warning
-from serve_app.spec.part import UNKNOWN
-from serve_app.spec.paths import longest_path, reached
+from serve_app.spec.paths import longest_path, stages_of
 from serve_app.spec.resolved import Resolved
-from serve_app.spec.schema import Spec
 from serve_app.spec.units import show_duration
 
 SHORTEST_TIMEOUT = timedelta(milliseconds=1)
@@ -49,7 +47,7 @@ STARVED = warning(
 
 
 @dataclass(frozen=True)
-class _Queue:
+class Queue:
     """One queue policy: where it is written, as it is written, and with every field given."""
 
     place: Place
@@ -65,7 +63,7 @@ class _Queue:
         return (*self.place, field) if getattr(self.written, field) is not None else self.place
 
 
-def _queues(found: Resolved) -> Iterator[_Queue]:
+def queues_of(found: Resolved) -> Iterator[Queue]:
     """The policies that requests can meet; `queue` only where a tier or level has none of its own."""
     batching = found.batching
     if batching is None:
@@ -73,20 +71,14 @@ def _queues(found: Resolved) -> Iterator[_Queue]:
     place = ("models", found.name, "batching")
     own = batching.queues if found.levels else {}
     if len(own) < max(1, found.levels):
-        yield _Queue((*place, "queue"), batching.queue, found.default_queue)
+        yield Queue((*place, "queue"), batching.queue, found.default_queue)
     for name, policy in own.items():
-        yield _Queue((*place, "queues", name), policy, found.queue(name))
-
-
-def _is_called(spec: Spec, model: str) -> bool:
-    """Whether requests of a stage reach the model, itself or in an ensemble."""
-    stages = [stage for stage in spec.stages.values() if stage is not UNKNOWN]
-    return any(model in reached(spec, name) for stage in stages for name in stage.models)
+        yield Queue((*place, "queues", name), policy, found.queue(name))
 
 
 @of_each_model_in_each_profile
 def lonely_timeout(found: Resolved) -> Faults:
-    for queue in _queues(found):
+    for queue in queues_of(found):
         timeout = queue.whole.timeout or timedelta()
         if queue.whole.on_timeout == "reject" and timedelta() < timeout <= found.queue_delay:
             of_level = f" of {queue.name}" if queue.name else ""
@@ -101,7 +93,7 @@ def lonely_timeout(found: Resolved) -> Faults:
 
 @of_each_model_in_each_profile
 def short_queue(found: Resolved) -> Faults:
-    for queue in _queues(found):
+    for queue in queues_of(found):
         if 0 < (queue.whole.size or 0) < found.max_batch:
             yield SHORT_QUEUE.at(
                 queue.place_of("size"),
@@ -113,14 +105,14 @@ def short_queue(found: Resolved) -> Faults:
 def ordered_delay(found: Resolved) -> Faults:
     if found.batching is None or not found.batching.preserve_ordering:
         return
-    for queue in _queues(found):
+    for queue in queues_of(found):
         if queue.whole.on_timeout == "delay" and queue.whole.timeout:
             yield ORDERED_DELAY.at(queue.place_of("on_timeout"), "on_timeout is delay, and preserve_ordering true")
 
 
 @of_each_model_in_each_profile
 def no_timeout(found: Resolved) -> Faults:
-    for queue in _queues(found):
+    for queue in queues_of(found):
         if queue.whole.timeout:
             continue
         if queue.written.allow_override:
@@ -135,16 +127,16 @@ def no_timeout(found: Resolved) -> Faults:
 
 @of_each_model_in_each_profile
 def deadline_ignored(found: Resolved) -> Faults:
-    if not _is_called(found.spec, found.name):
+    if not stages_of(found.spec, found.name):
         return
     if found.model.unscheduled:
         yield DEADLINE_IGNORED.at(
             ("models", found.name, "unscheduled"),
             f"{found.name} is unscheduled, and stages call it",
             consequence="Triton ignores their requests' priorities and deadlines",
-            remedy="write batching: {} instead",
+            remedy="remove it, for batching by the tiers' priorities",
         )
-    for queue in _queues(found):
+    for queue in queues_of(found):
         if not queue.whole.timeout:
             yield DEADLINE_IGNORED.at(
                 queue.place_of("timeout"), "the queue has no timeout that a deadline could shorten"
@@ -171,7 +163,7 @@ def starved(found: Resolved) -> Faults:
     if found.batching is None or found.levels < 2:
         return
     lower = [name for name in found.batching.queues if found.level(name) > 1]
-    for queue in _queues(found):
+    for queue in queues_of(found):
         of_lower = queue.name in lower if queue.name else len(lower) < found.levels - 1
         if not of_lower or (queue.whole.timeout and queue.whole.on_timeout == "reject"):
             continue
@@ -191,7 +183,7 @@ def unlikely_timeout(found: Resolved) -> Faults:
     pipelines = found.spec.pipelines.items()
     slas = [found.spec.sla(name) for name, pipeline in pipelines if longest_path(found.spec, pipeline, found.name)]
     longest = max(slas, default=found.spec.longest_sla)
-    for queue in _queues(found):
+    for queue in queues_of(found):
         timeout = queue.written.timeout
         if not timeout:
             continue

@@ -27,6 +27,10 @@ UNWANTED = warning(
     "T416", "A resource that no instance wants", "it limits nothing",
     "remove it, or want it in an instance group's rate_limiter",
 )  # fmt: skip
+NO_SHARES = warning(
+    "T424", "A share of the runs without the rate limiter", "Triton passes over it, and every model runs when it can",
+    "write rate_limit: true, or remove it; which requests run first is for the model's batching to say",
+)  # fmt: skip
 
 
 def _wanted(found: Resolved) -> Iterator[tuple[Place, str, Resource]]:
@@ -52,10 +56,26 @@ def off(spec: Spec, name: str, profile: Profile) -> Faults:
 
 @of_each_model_in_each_profile
 def off_everywhere(found: Resolved) -> Faults:
-    if any(profile is not UNKNOWN and profile.triton.rate_limit for profile in found.spec.profiles.values()):
+    if _limited(found.spec):
         return
     for place, resource, _ in _wanted(found):
         yield OFF.at(place, f"{found.name} wants {resource}, and rate_limit is off in every profile")
+
+
+@of_each_model_in_each_profile
+def no_shares(found: Resolved) -> Faults:
+    if _limited(found.spec):
+        return
+    for index, group in enumerate(found.instances):
+        if group is not UNKNOWN and group.rate_limiter is not None and group.rate_limiter.priority:
+            yield NO_SHARES.at(
+                (*found.place("instances"), index, "rate_limiter", "priority"),
+                f"the priority is {group.rate_limiter.priority}, and rate_limit is off in every profile",
+            )
+
+
+def _limited(spec: Spec) -> bool:
+    return any(profile is not UNKNOWN and profile.triton.rate_limit for profile in spec.profiles.values())
 
 
 @of_each_profile
@@ -83,7 +103,7 @@ def too_little(found: Resolved) -> Faults:
 
 @of_each_profile
 def unwanted(spec: Spec, name: ProfileName, profile: Profile) -> Faults:
-    if not profile.triton.rate_limit:
+    if not profile.triton.rate_limit or any(model is UNKNOWN for model in spec.models.values()):
         return
     wanted = {resource for _, resource, _ in _all_wanted(spec, name)}
     for resource in profile.triton.resources:

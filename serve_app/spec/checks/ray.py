@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import Iterator
 
-from serve_app.spec.checks.registry import of_the_spec
+from serve_app.spec.checks.registry import all_replicas, of_the_spec
 from serve_app.spec.code import load_code, why_not_loaded
 from serve_app.spec.findings import Faults, Place, error, warning
 from serve_app.spec.part import UNKNOWN
@@ -39,6 +39,10 @@ NO_CAPACITY = warning(
 IMAGE = error(
     "R024", "A container image together with other things to prepare", "Ray refuses the application",
     "put them into the image",
+)  # fmt: skip
+UNUSED_LOGGING = warning(
+    "R070", "Logging of an application whose parts all have their own", "no part ever uses it",
+    "remove it, or logging of the parts that shall have this",
 )  # fmt: skip
 
 # What plain `ray start --head` and the Linux kernel hand out by default, first and last.
@@ -122,3 +126,12 @@ def image(spec: Spec) -> Faults:
     for name, value in others.items():
         if value and given.image is not None:
             yield IMAGE.at(("ray", "runtime_environment", name), f"the processes run in {given.image}")
+
+
+@of_the_spec
+def unused_logging(spec: Spec) -> Faults:
+    if spec.ray.application_logging is None:
+        return
+    parts = [profile.triton for profile in spec.profiles.values()] + [replicas for _, replicas in all_replicas(spec)]
+    if all(part.logging is not None for part in parts):
+        yield UNUSED_LOGGING.at(("ray", "application_logging"), "Triton, the ingress and all stages have logging")

@@ -31,6 +31,7 @@ _Fields = dict[tuple[str, ...], str]
 _LOGGING: _Fields = {("logging", "attributes"): "logging_config.additional_log_standard_attrs"}
 _CLUSTER: _Fields = {
     **_LOGGING,
+    ("application_logging", "attributes"): "logging_config.additional_log_standard_attrs",
     ("autoscaling_policy",): "autoscaling_policy",
     ("controller_environment",): "controller_options",
     ("tracing",): "tracing_config",

@@ -51,6 +51,10 @@ TWO_STRATEGIES = error(
     "R037", "A strategy for the placement of a gang's replicas", "Ray Serve refuses the deployment",
     "write it in gang, as strategy: spread",
 )  # fmt: skip
+RESTART_REPLICA = error(
+    "R071", "A gang whose replicas are to end one by one", "Ray Serve up to 2.60 has the word for it and refuses it",
+    "leave failure_policy out, or write restart_gang",
+)  # fmt: skip
 CUT_OFF = warning(
     "R040", "A shutdown timeout shorter than the longest SLA",
     "requests in work are killed whenever a replica ends, also after a change", "make it at least the SLA",
@@ -168,6 +172,12 @@ def _counts(replicas: Replicas) -> Iterator[tuple[Place, int | None]]:
     if replicas.autoscaling is not None and replicas.autoscaling is not UNKNOWN:
         for name in ("min_replicas", "max_replicas", "initial_replicas"):
             yield ("autoscaling", name), getattr(replicas.autoscaling, name)
+
+
+@of_all_replicas
+def restart_replica(spec: Spec, place: Place, replicas: Replicas) -> Faults:
+    if replicas.gang is not None and replicas.gang.failure_policy == "restart_replica":
+        yield RESTART_REPLICA.at((*place, "gang", "failure_policy"), "it is restart_replica")
 
 
 @of_all_replicas

@@ -67,11 +67,6 @@ NOT_RAGGED = warning(
     "T136", "A ragged input none of whose dimensions varies", "it has no effect: all requests fit together anyway",
     "remove it, or write -1 for the dimension that varies",
 )  # fmt: skip
-PREFERRED_SHAPES = warning(
-    "T137", "Preferred sizes for inputs whose dimensions vary",
-    "only requests of the same dimensions share a batch, so a preferred size is met by chance",
-    "remove preferred_sizes, write ragged: true if the model can do with it, or bring inputs to one size before",
-)  # fmt: skip
 LABELS = error(
     "T138", "A label file outside of the model's folder", "Triton looks in the folder only, or serves another file",
     "write the name of a file in the model's folder, as labels.txt",
@@ -187,14 +182,3 @@ def inputs_of_tandems_code(found: Resolved) -> Iterator[Fault]:
             yield OPTIONAL_ONNX.at((*place, "optional"), f"{found.profile} runs {found.name} in the python backend")
         if entry.ragged:
             yield RAGGED_ONNX.at((*place, "ragged"), f"{found.profile} runs {found.name} in the python backend")
-
-
-@of_each_model_in_each_profile
-def preferred_shapes(found: Resolved) -> Faults:
-    if found.batching is None or not found.preferred_sizes:
-        return
-    varying = [key for key, entry in found.model.inputs.items() if not entry.tensor.fixed and not entry.ragged]
-    if varying:
-        yield PREFERRED_SHAPES.at(
-            found.place("preferred_sizes"), f"the dimensions of {', '.join(varying)} vary, without ragged"
-        )

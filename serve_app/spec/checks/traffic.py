@@ -1,21 +1,19 @@
-"""How many requests the stages can bring to a model at a time, against its batches, its queue and its priorities."""
+"""How many requests the stages can bring to a model at a time, against its batches, its queues and its priorities."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
 from math import ceil
 
-from serve_app.spec.batching import QueuePolicy
+from serve_app.spec.checks.queues import Queue, queues_of
 from serve_app.spec.checks.registry import of_each_model, of_each_model_in_each_profile
-from serve_app.spec.findings import Faults, Place, warning
+from serve_app.spec.findings import Faults, warning
 from serve_app.spec.model import Model
 from serve_app.spec.part import UNKNOWN
-from serve_app.spec.paths import longest_path, reached
+from serve_app.spec.paths import reached
 from serve_app.spec.pipeline import Stage
 from serve_app.spec.resolved import Resolved
 from serve_app.spec.schema import Spec
-from serve_app.spec.units import show_duration
 
 NEVER_FULL = warning(
     "P120", "Stages that can never fill a model's batch", "the largest batches are never run, and its memory is held",
@@ -33,10 +31,6 @@ TOO_FEW_LEVELS = warning(
 NO_LEVELS = warning(
     "P123", "Tiers at a model without priorities", "urgent requests wait behind all that came before",
     "write priorities: tiers, or leave priorities out",
-)  # fmt: skip
-TOO_LATE = warning(
-    "P124", "A queue timeout that leaves the rest of the path too little time",
-    "a request that waits so long is answered after its deadline", "shorten the timeout, or leave it out",
 )  # fmt: skip
 
 
@@ -58,6 +52,8 @@ def _at_a_time(spec: Spec, stage: Stage) -> int:
 
 @of_each_model_in_each_profile
 def never_full(found: Resolved) -> Faults:
+    if any(stage is UNKNOWN for stage in found.spec.stages.values()):
+        return  # as its requests may fill the batches
     callers = list(_callers(found.spec, found.name))
     items = sum(_at_a_time(found.spec, stage) * each for stage, each in callers)
     if callers and items < found.max_batch:
@@ -68,16 +64,35 @@ def never_full(found: Resolved) -> Faults:
 
 @of_each_model_in_each_profile
 def more_than_wait(found: Resolved) -> Faults:
-    if found.batching is None or not found.default_queue.size:
-        return
     size = max(found.max_batch, 1)
     calls = sum(_at_a_time(found.spec, stage) * ceil(items / size) for stage, items in _callers(found.spec, found.name))
-    places = found.default_queue.size + found.instance_count * size
-    if calls > places:
-        yield MORE_THAN_WAIT.at(
-            ("models", found.name, "batching", "queue", "size"),
-            f"{calls} requests can come at a time, and {places} can wait or run",
-        )
+    for queue in _called(found) if calls else ():
+        places = (queue.whole.size or 0) + found.instance_count * size
+        if not queue.whole.size or calls <= places:
+            continue
+        if queue.name is None or queue.written.size is None:
+            yield MORE_THAN_WAIT.at(
+                ("models", found.name, "batching", "queue", "size"),
+                f"{calls} requests can come at a time, and {places} can wait or run",
+            )
+        else:
+            yield MORE_THAN_WAIT.at(
+                queue.place_of("size"),
+                f"{calls} requests can come at a time, and {places} of {'tier' if found.by_tiers else 'level'} "
+                f"{queue.name} can wait or run",
+                consequence="where they are all of it, Triton refuses with 503 what Ray Serve has accepted",
+                remedy="raise its size, lower max_ongoing_requests or the replicas of the stages, or accept this where "
+                "its requests are to be refused before others",
+            )
+
+
+def _called(found: Resolved) -> Iterator[Queue]:
+    """The queues in which requests of stages can wait: each comes with its tier's level."""
+    levels = {found.level_of(tier) for tier in found.spec.tiers}
+    alone = {found.level(queue.name) for queue in queues_of(found) if queue.name is not None}
+    for queue in queues_of(found):
+        if levels - alone if queue.name is None else found.level(queue.name) in levels:
+            yield queue
 
 
 @of_each_model
@@ -93,22 +108,3 @@ def levels(spec: Spec, name: str, model: Model) -> Faults:
             yield TOO_FEW_LEVELS.at(
                 place, f"tier {tier} has priority {entry.priority}, and {name} {priorities.levels} levels"
             )
-
-
-@of_each_model
-def too_late(spec: Spec, name: str, model: Model) -> Faults:
-    if model.batching is None:
-        return
-    policies: dict[Place, QueuePolicy] = {("queue",): model.batching.queue}
-    policies |= {("queues", key): policy for key, policy in model.batching.queues.items()}
-    timeouts = {place: policy.timeout for place, policy in policies.items() if policy.timeout}
-    for pipeline_name, pipeline in spec.pipelines.items() if timeouts else ():
-        path = longest_path(spec, pipeline, name)
-        left = timedelta.max if path is None else spec.sla(pipeline_name) - path[0]
-        for place, timeout in timeouts.items():
-            if timeout > left:
-                yield TOO_LATE.at(
-                    ("models", name, "batching", *place, "timeout"),
-                    f"pipeline {pipeline_name} leaves {show_duration(left)} of its SLA beside the budgets of its path, "
-                    f"and the timeout is {show_duration(timeout)}",
-                )

@@ -5,17 +5,31 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from serve_app.spec.checks.registry import of_each_ensemble, of_each_model
-from serve_app.spec.findings import Faults, Place, error
+from serve_app.spec.checks.registry import of_each_ensemble, of_each_model, of_each_profile
+from serve_app.spec.findings import Faults, Place, error, warning
 from serve_app.spec.model import Ensemble, Model
 from serve_app.spec.part import UNKNOWN
+from serve_app.spec.profile import Profile
 from serve_app.spec.schema import Spec
-from serve_app.spec.versions import TRITON_FIELDS, older
+from serve_app.spec.versions import NEWEST_TRITON, TRITON_FIELDS, older
 
 NEWER = error(
     "T405", "A field that the profile's Triton does not know", "Triton cannot read the model's configuration at all",
     "remove it, or name a newer version in the profile, and use that server",
 )  # fmt: skip
+NOT_READ = warning(
+    "T425", "A Triton newer than Tandem knows", "what it has changed is not checked",
+    "check the version, or try the rendered models with that server first",
+)  # fmt: skip
+
+
+@of_each_profile
+def not_read(spec: Spec, name: str, profile: Profile) -> Faults:
+    if older(NEWEST_TRITON, profile.triton.version):
+        yield NOT_READ.at(
+            ("profiles", name, "triton", "version"),
+            f"{name} is for Triton {profile.triton.version}, and Tandem knows the fields up to {NEWEST_TRITON}",
+        )
 
 
 @of_each_model

@@ -1,0 +1,84 @@
+"""This process's way to the node's Triton, also when the server that was there went away."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TypeVar
+
+import grpc
+from google.protobuf.message import Message
+from tritonclient.grpc import service_pb2
+
+from serve_app.triton.channel import CallError, Channel
+from serve_app.triton.error import TritonError
+from serve_app.triton.errors import is_lost
+
+_WAKE_UP_S = 1.0
+Answer = TypeVar("Answer", bound=Message)
+
+
+class Connection:
+    """Calls to the node's Triton.
+
+    `locate(lost)` answers the server's address; `lost` is one that just failed, None at first.
+    """
+
+    def __init__(self, locate: Callable[[str | None], Awaitable[str]]):
+        self._locate = locate
+        self._lock = asyncio.Lock()
+        self.in_use: Channel | None = None
+
+    async def call(
+        self, method: str, request: Message, answer: type[Answer], timeout: float, *, repeatable: bool = True
+    ) -> Answer:
+        """The answer to a call within `timeout` seconds. CallError where there is none.
+
+        Where the server went away, the one that there is then is asked, if the request is `repeatable`.
+        """
+        until = time.monotonic() + timeout
+        channel = self.in_use or await self.channel(None, timeout)
+        try:
+            return await channel.call(method, request, answer, timeout)
+        except CallError as error:
+            if not is_lost(error):
+                raise
+            # Also for the next request where this one may not be repeated.
+            channel = await self.channel(channel, until - time.monotonic())
+            if not repeatable:
+                raise
+        return await channel.call(method, request, answer, until - time.monotonic())
+
+    async def wake(self, request: service_pb2.ModelInferRequest) -> None:
+        """Send a request whose answer means nothing, if a server is known."""
+        if self.in_use is not None:
+            with suppress(CallError):
+                await self.in_use.call("ModelInfer", request, service_pb2.ModelInferResponse, _WAKE_UP_S)
+
+    async def channel(self, lost: Channel | None, timeout: float | None) -> Channel:
+        """The channel to use; a new one where `lost` is the one in use until now. CallError where there is none.
+
+        `timeout` is in seconds; None waits as long as Triton takes to start.
+        """
+        try:
+            return await asyncio.wait_for(self._located(lost), timeout)
+        except (asyncio.TimeoutError, TritonError) as error:
+            raise CallError(grpc.StatusCode.UNAVAILABLE, f"there is no Triton just now: {error}") from None
+
+    async def _located(self, lost: Channel | None) -> Channel:
+        async with self._lock:
+            if self.in_use is None or self.in_use is lost:
+                address = await self._locate(None if self.in_use is None else self.in_use.address)
+                # The channel before may carry other requests of this process, which end by themselves.
+                self.in_use = Channel(address)
+            return self.in_use
+
+    async def is_ready(self, timeout: float) -> bool:
+        """Whether the server is ready; one that went away is looked for once."""
+        request, answer = service_pb2.ServerReadyRequest(), service_pb2.ServerReadyResponse
+        try:
+            return bool((await self.call("ServerReady", request, answer, timeout)).ready)
+        except CallError:
+            return False
