@@ -18,7 +18,7 @@ from serve_app.context import RequestContext, Timings, deadline_exceeded
 from serve_app.http.front import internal_error
 from serve_app.http.problems import MEDIA_TYPE, ProblemDetails, problem_response
 from serve_app.http.uploads import read_inputs
-from serve_app.identity import ID, TIER, TIMEOUT, Contexts, repeated
+from serve_app.identity import ID, ID_PATTERN, SECONDS_PATTERN, TIER, TIMEOUT, Contexts, repeated
 from serve_app.interruption import Interruptible, WhileConnected
 from serve_app.problem import Problem
 from serve_app.spec import Spec
@@ -192,9 +192,12 @@ def _request_docs(pipeline: Pipeline, tiers: list[str]) -> dict[str, Any]:
     if [images.many for images in inputs.values()] == [False]:
         content["image/*"] = content["application/octet-stream"] = {"schema": file}
     headers = {
-        "X-Request-ID": ("names the request in answers and logs", {"type": "string"}),
+        "X-Request-ID": ("names the request in answers and logs", {"type": "string", "pattern": f"^{ID_PATTERN}$"}),
         "X-Tier": ("how urgent the request is", {"type": "string", "enum": tiers}),
-        "X-Request-Timeout-Seconds": ("shortens the deadline", {"type": "number", "exclusiveMinimum": 0}),
+        "X-Request-Timeout-Seconds": (
+            "shortens the deadline; more than 0",
+            {"type": "string", "pattern": f"^{SECONDS_PATTERN}$", "examples": ["2.5"]},
+        ),
     }
     query = [
         {"name": name, "in": "query", "required": False, "schema": {"type": "boolean", "default": False}}

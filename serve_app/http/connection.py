@@ -92,13 +92,29 @@ class Connection(HttpToolsProtocol):
         self._refuse(Problem(400, "malformed_http", "this cannot be read as HTTP; send a request"))
 
     def _refuse(self, problem: Problem) -> None:
+        """End the connection; the problem is only said where it cannot be taken for the answer to another request."""
+        self._is_refused = True
+        self._end_waiting()
+        cycle = self.cycle
+        if cycle is None or cycle.response_complete:
+            self._say(problem)
+        elif not cycle.more_body:
+            # The requests before are whole: the last one's answer is the connection's last.
+            cycle.keep_alive = False
+        elif self.pipeline or cycle.response_started:
+            self.transport.close()
+        else:
+            # What cannot be read is this request's body; it has its answer.
+            cycle.disconnected = True
+            cycle.message_event.set()
+            self._say(problem)
+
+    def _say(self, problem: Problem) -> None:
         request_id = request_id_of(None)
         answer = problem_response(problem, request_id)
         headers = [*answer.raw_headers, (ID.encode(), request_id.encode()), (b"connection", b"close")]
         lines = [STATUS_LINE[problem.status], *(b"%b: %b\r\n" % header for header in headers), b"\r\n"]
         self.transport.write(b"".join(lines) + bytes(answer.body))
-        self._is_refused = True
-        self._end_waiting()
         self._due = self.loop.call_later(_LINGER_S, self._give_up)
 
     def _wait_for_head(self) -> None:

@@ -52,6 +52,7 @@ class Listener:
             log_level="error",
             access_log=False,
             server_header=False,
+            proxy_headers=False,
             backlog=_BACKLOG,
             root_path=service.http.root_path or "",
             timeout_keep_alive=KEEP_ALIVE_S if keep_alive is None else int(keep_alive.total_seconds()),

@@ -220,6 +220,29 @@ async def test_what_is_no_request_is_a_problem_too(listening: Listening, sent: b
     writer.close()
 
 
+async def test_what_follows_a_request_and_is_none_is_never_taken_for_its_answer(
+    listening: Listening, service: Service
+) -> None:
+    released = service.hold()
+    reader, writer = await listening.connect()
+    writer.write(WHOLE + b"\0nonsense\r\n\r\n")
+    await asyncio.wait_for(service.asked.wait(), 10)
+    released.set()
+    status, _, body = await answer_of(reader)
+    assert (status, body["similarity"]) == (200, ANSWER.similarity)
+    assert await ends(reader)
+    writer.close()
+
+
+async def test_a_body_that_cannot_be_read_is_its_requests_own_fault(listening: Listening) -> None:
+    reader, writer = await listening.connect()
+    writer.write(POST + b"Transfer-Encoding: chunked\r\n\r\nnonsense\r\n")
+    status, _, body = await answer_of(reader)
+    assert (status, body["code"]) == (400, "malformed_http")
+    assert await ends(reader)
+    writer.close()
+
+
 @pytest.mark.parametrize("sent", [b"", b"GET /healthz HTTP/1.1\r\nHost:"], ids=["nothing", "half of the headers"])
 async def test_a_connection_that_sends_no_request_is_ended(
     listening: Listening, monkeypatch: pytest.MonkeyPatch, sent: bytes
