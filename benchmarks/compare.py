@@ -81,7 +81,7 @@ def bench(place: Place, what: str, *arguments: str) -> list[dict[str, Any]]:
 
 @contextlib.contextmanager
 def ended(command: Sequence[str], environment: Mapping[str, str], folder: Path) -> Iterator[int]:
-    """A process of a reference, its children too; what it prints goes to a file of the run's folder."""
+    """A process of a reference, its children too; what it prints is shown where it ends by itself."""
     with (folder / "references.log").open("a") as log:
         process = subprocess.Popen(command, env={**os.environ, **environment}, cwd=HERE, stdout=log, stderr=log)
         try:
@@ -95,7 +95,7 @@ def until(is_so: Callable[[], bool]) -> None:
     give_up = time.monotonic() + READY_WITHIN_S
     while not is_so():
         if time.monotonic() > give_up:
-            raise SystemExit(f"a server is not ready within {READY_WITHIN_S:g} s")
+            raise SystemExit(f"a server is not ready within {READY_WITHIN_S:g} s; see references.log")
         time.sleep(0.2)
 
 
@@ -180,17 +180,16 @@ def embed(place: Place) -> Iterator[str]:
     crop = place.folder / "crop.jpg"
     crop.write_bytes(aligned_crop(place))
     loads = ("--file", str(crop), "--clients", "16", "--clients", "64")
-    instances, threads = str(model.instance_count), str(model.threads)
+    same = {"MODEL": onnx, "INSTANCES": str(model.instance_count), "THREADS": str(model.threads)}
     yield "| embedding of an aligned crop | 16 clients | p99 | 64 clients | p99 |\n| --- | --- | --- | --- | --- |"
     port = launch.free_port()
     url = f"http://127.0.0.1:{port}"
-    mosec = [sys.executable, "mosec_sface.py", onnx, instances, threads, "--address", "127.0.0.1", "--port", str(port)]
-    with ended(mosec, {}, place.folder):
+    mosec = [sys.executable, "mosec_sface.py", "--address", "127.0.0.1", "--port", str(port)]
+    with ended(mosec, same, place.folder):
         until(answers(f"{url}/inference", crop.read_bytes()))
         yield row("mosec", bench(place, "/inference", "--url", url, *loads))
     yield row("Tandem", bench(place, "/v1/faces/embed?aligned=true", *loads))
-    ray = {"MODEL": onnx, "INSTANCES": instances, "THREADS": threads}
-    with ray_batch(place, ray) as url:
+    with ray_batch(place, same) as url:
         until(answers(url, crop.read_bytes()))
         yield row("Ray Serve, @serve.batch", bench(place, "/", "--url", url, *loads))
 

@@ -20,6 +20,7 @@ import cv2
 import numpy as np
 from ort import load
 
+from serve_app.concurrency import together
 from serve_app.context import RequestContext, serving
 from serve_app.pipeline.graph import run
 from serve_app.pipeline.stage import build_stage
@@ -29,20 +30,29 @@ from serve_app.spec.resolved import Resolved
 
 
 class InProcess:
-    """A model as stages call it."""
+    """A model as stages call it: as many runs at a time as it has instances, of as many items as a batch has."""
 
     def __init__(self, project: Project, spec: Spec, name: str):
-        entry = spec.models[name]
+        entry, found = spec.models[name], Resolved(spec, name, "embedded")
         file = project.repository / name / "1" / "model.onnx"
-        self._session = load(str(file), Resolved(spec, name, "embedded").threads)
+        self._session = load(str(file), found.threads)
+        self._instances = asyncio.Semaphore(found.instance_count)
+        self._batch = max(1, found.max_batch)
         self._inputs, self._outputs = list(entry.inputs), list(entry.outputs)
         labels = [project.repository / name / output.labels for output in entry.outputs.values() if output.labels]
         self.labels = labels[0].read_text(encoding="utf-8").removesuffix("\n").split("\n") if labels else ()
 
     async def __call__(self, *inputs: np.ndarray) -> Any:
+        starts = range(0, len(inputs[0]), self._batch)
+        parts = await together(*(self._run([array[at : at + self._batch] for array in inputs]) for at in starts))
+        outputs = tuple(np.concatenate(column) for column in zip(*parts, strict=True))
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    async def _run(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         feed = dict(zip(self._inputs, inputs, strict=True))
-        outputs = await asyncio.to_thread(self._session.run, self._outputs, feed)
-        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+        async with self._instances:
+            outputs: list[np.ndarray] = await asyncio.to_thread(self._session.run, self._outputs, feed)
+        return outputs
 
 
 def stages_of(project: Project, spec: Spec) -> dict[str, Any]:

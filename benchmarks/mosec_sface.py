@@ -1,24 +1,23 @@
-"""The reference: SFace behind mosec. `python mosec_sface.py MODEL.onnx INSTANCES THREADS --port 9400`.
+"""The reference: SFace behind mosec. `python mosec_sface.py --address 127.0.0.1 --port PORT`.
 
-Takes a picture of an aligned crop as the body, and answers its embedding as JSON, as /v1/faces/embed does.
+Environment: MODEL, INSTANCES, THREADS. Takes a picture of an aligned crop as the body of POST /inference, and answers
+its embedding as JSON, as /v1/faces/embed does.
 """
 
 from __future__ import annotations
 
-import sys
+import os
 
 import cv2
 import numpy as np
 from mosec import Server, Worker
 from ort import load
 
-MODEL, INSTANCES, THREADS = sys.argv.pop(1), int(sys.argv.pop(1)), int(sys.argv.pop(1))
-
 
 class Embed(Worker):
     def __init__(self) -> None:
         cv2.setNumThreads(1)
-        self._session = load(MODEL, THREADS)
+        self._session = load(os.environ["MODEL"], int(os.environ["THREADS"]))
 
     def deserialize(self, data: bytes) -> np.ndarray:
         return np.asarray(cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR))
@@ -30,5 +29,5 @@ class Embed(Worker):
 
 if __name__ == "__main__":
     server = Server()
-    server.append_worker(Embed, num=INSTANCES, max_batch_size=16, max_wait_time=2)
+    server.append_worker(Embed, num=int(os.environ["INSTANCES"]), max_batch_size=16, max_wait_time=2)
     server.run()

@@ -144,6 +144,7 @@ def validate(given: Path | None, spec: Path | None, form: str, strict: bool, liv
 def _tried(report: Report, path: Path) -> Report:
     """The report with what a live check adds to it."""
     from serve_app.live.check import live_faults
+    from serve_app.live.findings import UNCHECKED
 
     project = project_of(path)
     if project is None:
@@ -152,7 +153,9 @@ def _tried(report: Report, path: Path) -> Report:
         click.echo("not tried live: correct the errors first", err=True)
         return report
     _end_on_signals()
-    return report.adding(live_faults(project, report.spec, timed_progress(to_stderr=True)))
+    faults = live_faults(project, report.spec, timed_progress(to_stderr=True))
+    report = report.adding(faults)
+    return report if any(fault.rule is UNCHECKED for fault in faults) else report.settled("L")
 
 
 def _end_on_signals() -> None:
@@ -204,7 +207,12 @@ def pull(given: Path | None) -> None:
 
 @main.command()
 @click.option("--profile", type=click.Choice(["embedded"]), default="embedded", show_default=True)
-@click.option("--sample/--no-sample", default=True, show_default=True, help="Verify a sample identity at the end.")
+@click.option(
+    "--sample/--no-sample",
+    default=True,
+    show_default=True,
+    help="Verify a sample identity at the end, where the spec has a pipeline at /v1/verify.",
+)
 @click.pass_obj
 def up(given: Path | None, profile: Literal["embedded"], sample: bool) -> None:
     """Prepare the weights, render, start Ray, deploy, and wait until requests are answered."""
@@ -242,7 +250,8 @@ def drift(given: Path | None, dashboard: str | None, form: str) -> None:
 
     The token of a cluster that `tandem up` did not start is looked for where Ray looks: in $RAY_AUTH_TOKEN first.
     Exits with 1 where anything differs. Ray does not tell the environment of Ray Serve's controller, nor its logging
-    where the application has its own; tracing is compared as Ray Serve was told of it last.
+    where the application has its own; tracing is compared as Ray Serve was told of it last, and Ray's own ports where
+    `tandem up` has started it.
     """
     from serve_app.drift.cluster import find_dashboard
     from serve_app.drift.drift import find_drift
@@ -252,8 +261,9 @@ def drift(given: Path | None, dashboard: str | None, form: str) -> None:
     project = find_project(given)
     spec = project.spec()
     found = find_dashboard(project, spec, dashboard)
+    untold = not_compared(spec, knows_ports=found.ray_port is not None)
     differences = find_drift(spec, found, timed_progress(to_stderr=True))
-    rendered = (render_json if form == "json" else render_text)(found.url, differences, not_compared(spec))
+    rendered = (render_json if form == "json" else render_text)(found.url, differences, untold)
     click.echo(rendered, nl=False)
     if differences:
         raise click.exceptions.Exit(1)

@@ -13,16 +13,20 @@ from typing import TypeVar
 from google.protobuf import json_format
 
 from serve_app.files import check_size, lost_link
+from serve_app.live import findings as _live  # noqa: F401 - registers its codes, so that they are known to exist
 from serve_app.project import Project, project_of
 from serve_app.render import VERSION_KEEPER
 from serve_app.render.triton import model_config
 from serve_app.spec import ProfileName, Spec
+from serve_app.spec.checks.acceptances import unknown_codes
+from serve_app.spec.checks.ensembles import NO_VERSION as OTHER_VERSION
 from serve_app.spec.findings import Fault, Place, error
 from serve_app.spec.load import Report, examine_file
 from serve_app.spec.model import AS_IS, ONNX_FILE, PYTHON_FILE, Model
 from serve_app.spec.part import Unknown
 from serve_app.spec.profile import Triton
 from serve_app.spec.resolved import Resolved
+from serve_app.spec.spelling import closest
 from serve_app.triton.model_folder import (
     NO_ENVIRONMENT,
     NO_FOLDER,
@@ -36,10 +40,11 @@ from serve_app.triton.model_folder import (
     served_versions,
 )
 from serve_app.weights.agreement import NO_WEIGHTS_BESIDE, NOT_ONNX, disagreements, lost_weights
+from serve_app.weights.archive import files_in_wheel
 from serve_app.weights.errors import WeightsError
-from serve_app.weights.fetch import sha256_of
+from serve_app.weights.fetch import cache_directory, kept, sha256_of
 from serve_app.weights.onnx_file import LARGEST, NotOnnx, read_graph
-from serve_app.weights.prepare import LocalFile, Source, missing
+from serve_app.weights.prepare import LocalFile, PackageFile, Source, missing
 from serve_app.weights.sources import sources
 
 NO_SOURCE = error(
@@ -60,10 +65,16 @@ def examine_with_files(spec_file: Path) -> Report:
     Those of a model whose entry is wrong itself are left out.
     """
     report, project = examine_file(spec_file), project_of(spec_file)
-    if project is None or report.spec is None:
+    spec = report.spec
+    if spec is None:
         return report
     wrong = {finding.fault.place[:2] for finding in report.errors}
-    return report.adding(file_faults(project, report.spec, lambda base: base not in wrong))
+    report = report.adding(unknown_codes(spec, beyond_the_text=True))
+    if project is None:
+        return report
+    report = report.adding(file_faults(project, spec, lambda base: base not in wrong))
+    # What is still to be made may be what an accepted warning is about.
+    return report if _still_made(project, spec) else report.settled("W")
 
 
 def file_faults(project: Project, spec: Spec, wanted: Callable[[Place], bool] = lambda base: True) -> list[Fault]:
@@ -81,6 +92,9 @@ def file_faults(project: Project, spec: Spec, wanted: Callable[[Place], bool] = 
             if wanted((kind, name)):
                 for profile in spec.profiles:
                     faults += _known(_folder_faults(project, spec, name, profile, (kind, name), made))
+    for name in spec.ensembles:
+        if wanted(("ensembles", name)):
+            faults += _known(_step_faults(project, spec, name, made))
     return list(dict.fromkeys(faults))
 
 
@@ -93,9 +107,11 @@ def _known(found: Iterable[_T]) -> Iterator[_T]:
 
 
 def _source_faults(project: Project, source: Source) -> Iterator[Fault]:
-    if not isinstance(source.file, LocalFile):
-        return  # a package's is checked when it is fetched
     place: Place = ("models", source.model, "weights")
+    if isinstance(source.file, PackageFile):
+        yield from _package_faults(source.file, place)
+    if not isinstance(source.file, LocalFile):
+        return
     path, shown = source.file.path, _shown(project, source.file.path)
     try:
         if _own_model(source) is not None:
@@ -113,6 +129,20 @@ def _source_faults(project: Project, source: Source) -> Iterator[Fault]:
             consequence=NO_SOURCE.consequence,
             remedy="give a file that can be read",
         )
+
+
+def _package_faults(file: PackageFile, place: Place) -> Iterator[Fault]:
+    """What a wheel in the cache does not have; a package that is not there is checked when it is fetched."""
+    try:
+        archive = kept(file.requirement, file.sha256, file.kind, cache_directory())
+        held = None if archive is None else files_in_wheel(archive)
+    except OSError:
+        return  # which is said when it is fetched
+    if archive is None or held is None or file.path in held:
+        return
+    meant = closest(file.path, (path for path in held if path.endswith(Path(file.path).suffix)))
+    remedy = f"did you mean {meant}?" if meant else "correct its path"
+    yield NO_SOURCE.at((*place, "file"), f"there is no file {file.path} in {archive.name}", remedy=remedy)
 
 
 def _is_needed(project: Project, source: Source) -> bool:
@@ -173,7 +203,7 @@ def _folder_faults(
         # What another device's profile loads is often made there, as TensorRT's engines are.
         if profile != spec.primary_profile and problem.rule in (NO_MODEL_FILE, NO_VERSION, NO_ENVIRONMENT):
             continue
-        if problem.rule is NUMPY_2 and not _misreads_numpy_2(spec.profiles[profile].triton):
+        if problem.rule is NUMPY_2 and not misreads_numpy_2(spec.profiles[profile].triton):
             continue
         will_be = any(path == problem.file or problem.file in path.parents for path in made)
         if problem.rule is NO_FOLDER or not will_be:
@@ -181,9 +211,26 @@ def _folder_faults(
             yield problem.rule.at(place, f"{_shown(project, problem.file)} {problem.what}", remedy=problem.remedy)
 
 
-def _misreads_numpy_2(triton: Triton) -> bool:
+def misreads_numpy_2(triton: Triton) -> bool:
     """Whether the profile's server is the one of a wheel. All of them were compiled against NumPy 1."""
     return triton.requirement is not None
+
+
+def _step_faults(project: Project, spec: Spec, name: str, made: set[Path]) -> Iterator[Fault]:
+    """The steps of an ensemble that want versions which nobody serves, where only the folders say which those are."""
+    for index, step in enumerate(spec.ensembles[name].steps):
+        served, folder = spec.models.get(step.model) or spec.ensembles.get(step.model), project.repository / step.model
+        if served is None or served.versions.only or step.version < 1:
+            continue  # said without the files
+        still = {path.relative_to(folder).parts[0] for path in made if path.is_relative_to(folder)}
+        config = model_config(spec, step.model, spec.primary_profile)
+        versions = [version.name for version in served_versions(folder, config, still)]
+        if versions and str(step.version) not in versions:
+            yield OTHER_VERSION.at(
+                ("ensembles", name, "steps", index, "version"),
+                f"{step.model} serves version {', '.join(versions)} of {_shown(project, folder)}, and the step wants "
+                f"{step.version}",
+            )
 
 
 def _place(spec: Spec, name: str, profile: ProfileName, base: Place, problem: FileFault) -> Place:

@@ -7,11 +7,13 @@ import glob
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from serve_app.files import opened, read_file, write_whole
 from serve_app.render import GENERATED, MODEL_REPOSITORY, SERVE_CONFIG, SPEC_FILE, render
+from serve_app.render.triton import model_config
 from serve_app.spec import Spec, load_spec
+from serve_app.spec.model import PYTHON
 
 _LARGEST = 2**26
 
@@ -132,8 +134,21 @@ def left_over(project: Project, spec: Spec) -> list[str]:
         if generated and folder.name not in {*spec.models, *spec.ensembles}:
             found.append(f"{name}: of a model that the spec does not have; remove the folder if you need nothing in it")
             continue
-        found += [f"{path}: the spec asks for it no more; remove it" for path in generated if path not in rendered]
+        found += [
+            f"{path}: the spec asks for it no more; remove it"
+            for path in generated
+            if path not in rendered and not _is_code(spec, folder.name, PurePath(path).name)
+        ]
     return found
+
+
+def _is_code(spec: Spec, name: str, file: str) -> bool:
+    """Whether the python backend runs this file of a model's in any profile, whoever wrote it.
+
+    `tandem import` makes of an ONNX model, whose code is rendered, a python model with that code.
+    """
+    configs = (model_config(spec, name, profile) for profile in spec.profiles)
+    return any(config.backend == PYTHON and config.default_model_filename == file for config in configs)
 
 
 def _is_generated(path: Path) -> bool:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import shutil
+import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -91,7 +92,7 @@ class Files:
 
     def findings(self) -> list[Finding]:
         report = examine_with_files(self.project.spec_file)
-        return [finding for finding in report.findings if "W010" <= finding.code < "W040"]
+        return [finding for finding in report.findings if "W010" <= finding.code < "W050"]
 
     def only(self) -> Finding:
         found = self.findings()
@@ -176,6 +177,32 @@ def test_the_files_of_a_model_whose_entry_is_wrong_are_not_looked_at(files: File
     (files.version / "model.py").unlink()
     files.model({"batching": {"queue_delay": "101ms"}})
     assert files.findings() == []
+
+
+# -- acceptances
+
+
+def accepting(files: Files, code: str) -> list[str]:
+    """What is found where the spec as it is accepts this warning at m."""
+    spec = yaml.safe_load(files.project.spec_file.read_text())
+    spec["accept"] = [{"code": code, "at": "models.m", "because": "it is meant"}]
+    files.project.spec_file.write_text(yaml.safe_dump(spec, sort_keys=False))
+    return [finding.code for finding in examine_with_files(files.project.spec_file).findings]
+
+
+def test_an_accepted_warning_of_files_that_is_not_there_is_found_when_the_files_are(files: Files) -> None:
+    files.onnx(more_outputs=("z",))
+    files.write("1/model.py", CODE)
+    assert accepting(files, "W015") == []
+    files.onnx()
+    assert accepting(files, "W015") == []  # its code is still to be rendered
+    files.write("1/model.py", CODE)
+    assert accepting(files, "W015") == ["Y030"]
+
+
+@pytest.mark.parametrize(("code", "found"), [("L007", []), ("L999", ["Y028"]), ("W999", ["Y028"])])
+def test_a_code_of_files_or_of_a_live_check_must_exist(files: Files, code: str, found: list[str]) -> None:
+    assert accepting(files, code) == found
 
 
 # -- ONNX graphs
@@ -328,6 +355,38 @@ def test_a_graph_whose_weights_are_in_another_file(files: Files) -> None:
 # -- weights of the project's own
 
 
+@pytest.fixture
+def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The SHA-256 of a wheel in the cache."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    sha256 = "1" * 64
+    shelf = tmp_path / "cache" / "tandem" / "artefacts" / sha256
+    shelf.mkdir(parents=True)
+    with zipfile.ZipFile(shelf / "more_faces-1.0-py3-none-any.whl", "w") as made:
+        made.writestr("faces/model.onnx", b"")
+        made.writestr("faces/model.txt", b"")
+    return sha256
+
+
+@pytest.mark.parametrize(
+    ("file", "remedy"), [("faces/modell.onnx", "did you mean faces/model.onnx?"), ("x.bin", "correct its path")]
+)
+def test_a_file_that_the_package_in_the_cache_does_not_have(files: Files, wheel: str, file: str, remedy: str) -> None:
+    files.model({"backend": "onnx", "weights": {"package": "more-faces==1.0", "file": file, "sha256": wheel}})
+    found = files.only()
+    assert (found.code, found.place) == ("W010", "models.m.weights.file")
+    said = f"there is no file {file} in more_faces-1.0-py3-none-any.whl"
+    assert found.message == f"{said}: the model cannot be prepared; {remedy}"
+
+
+def test_a_file_that_the_package_has_is_as_right_as_one_of_a_package_that_is_not_there(
+    files: Files, wheel: str
+) -> None:
+    for file, sha256 in (("faces/model.onnx", wheel), ("faces/other.onnx", "2" * 64)):
+        files.model({"backend": "onnx", "weights": {"package": "more-faces==1.0", "file": file, "sha256": sha256}})
+        assert files.findings() == []
+
+
 def test_a_missing_file_of_weights(files: Files) -> None:
     files.onnx()
     (files.project.root / "weights.onnx").unlink()
@@ -368,6 +427,20 @@ def own(request: pytest.FixtureRequest, files: Files) -> Callable[[bytes], None]
 def test_a_sound_file_of_the_users_own_has_no_finding(files: Files, own: Any) -> None:
     own(onnx_bytes())
     assert files.findings() == []
+
+
+@pytest.mark.parametrize("prepared", [False, True], ids=["before it is prepared", "prepared"])
+def test_an_opset_that_no_runtime_takes_is_found(files: Files, own: Any, prepared: bool) -> None:
+    made = graph()
+    made.opset_import[0].version = 99
+    with pytest.raises((Fail, RuntimeException), match="Opset 99 is under development"):
+        onnxruntime.InferenceSession(made.SerializeToString())
+    own(made.SerializeToString())
+    if prepared:
+        files.write("1/model.onnx", made.SerializeToString())
+    found = files.only()
+    assert (found.code, found.place) == ("W012", "models.m.weights.file")
+    assert found.message.startswith("weights.onnx cannot be read (it is stamped with opset 99 of ai.onnx, and the")
 
 
 @pytest.mark.parametrize("content", [b"<html>", b""], ids=["a page", "empty"])
@@ -601,11 +674,24 @@ def test_the_spec_itself_in_an_odd_state(files: Files, odd: str) -> None:
         ("class TritonPythonModel\n", "W020", "line 1: expected ':'"),
         ("class TritonPythonModel:\n    return 1\n", "W020", "line 2: 'return' outside function"),
         ("x = '\0'\n", "W020", "null bytes"),
+        ("# coding: no\n", "W020", "model.py is not Python (unknown encoding: no): Triton fails to load the model"),
+        (f"x = {'1+' * 100000}1\n", "W020", "is not Python that can be read (it is nested too deeply): Triton fails"),
+        (f"x = {'-' * 200000}1\n", "W020", "is not Python that can be read (it is nested too deeply): Triton fails"),
         ("class Model:\n    def execute(self, requests): ...\n", "W021", "has no class TritonPythonModel"),
         ("class TritonPythonModel:\n    def run(self, requests): ...\n", "W021", "without execute"),
         ("# class TritonPythonModel: def execute\n", "W021", "has no class"),
     ],
-    ids=["syntax", "return outside", "null byte", "other class", "other method", "a comment"],
+    ids=[
+        "syntax",
+        "return outside",
+        "null byte",
+        "encoding",
+        "a long sum",
+        "signs",
+        "other class",
+        "other method",
+        "a comment",
+    ],
 )
 def test_code_that_the_python_backend_cannot_use(files: Files, code: str, expected: str, says: str) -> None:
     files.write("1/model.py", code)
@@ -626,10 +712,64 @@ def test_code_that_the_python_backend_cannot_use(files: Files, code: str, expect
         "try:\n    from mine import TritonPythonModel\nexcept ImportError:\n    from other import TritonPythonModel\n",
         "class TritonPythonModel:\n    async def execute(self, requests): ...\n",
         "import mine\nclass TritonPythonModel:\n    execute = mine.execute\n",
+        "import mine\nclass TritonPythonModel(metaclass=mine.Meta): ...\n",
+        "import mine\n@mine.model\nclass TritonPythonModel: ...\n",
+        "import mine\nclass TritonPythonModel: ...\nTritonPythonModel.execute = mine.execute\n",
+        "import mine\nclass TritonPythonModel: ...\nsetattr(TritonPythonModel, 'execute', mine.execute)\n",
+        "import mine\nclass TritonPythonModel: ...\nTritonPythonModel = mine.with_execute(TritonPythonModel)\n",
+        "import mine\nclass TritonPythonModel: ...\nmine.add_execute(to=TritonPythonModel)\n",
+        "class TritonPythonModel:\n    def initialize(self, args):\n        self.execute = args.pop('execute')\n",
+        "import mine\nclass TritonPythonModel:\n    def __getattr__(self, name): return getattr(mine, name)\n",
+        "class TritonPythonModel: ...\nfrom mine import TritonPythonModel\n",
     ],
 )
 def test_code_that_gets_its_class_from_elsewhere_is_taken(files: Files, code: str) -> None:
     files.write("1/model.py", code)
+    assert files.findings() == []
+
+
+EXECUTE = "the python backend calls execute(self, requests)"
+INITIALIZE = "the python backend calls initialize(self, args)"
+MENDS = "write initialize(self, args), execute(self, requests) and finalize(self); what has a default may be added"
+
+
+@pytest.mark.parametrize(
+    ("method", "says"),
+    [
+        ("def execute(requests): ...", f"execute(requests) in line 2, and {EXECUTE}"),
+        ("def execute(self, requests, more): ...", f"execute(self, requests, more) in line 2, and {EXECUTE}"),
+        ("async def execute(self, a, *, b): ...", f"execute(self, a, *, b) in line 2, and {EXECUTE}"),
+        ("def initialize(self): ...", f"initialize(self) in line 2, and {INITIALIZE}"),
+        ("def initialize(): ...", f"initialize() in line 2, and {INITIALIZE}"),
+        ("def finalize(self, x): ...", "finalize(self, x) in line 2, and the python backend calls finalize(self)"),
+    ],
+)
+def test_a_method_that_cannot_be_called_as_the_python_backend_calls_it(files: Files, method: str, says: str) -> None:
+    others = "" if "execute" in method else "    def execute(self, requests): ...\n"
+    files.write("1/model.py", f"class TritonPythonModel:\n    {method}\n{others}")
+    found = files.only()
+    assert (found.code, found.place) == ("W046", "models.m.backend")
+    assert found.message == (
+        f"model_repository/m/1/model.py has {says}: the call fails: Triton does not load the model, or every request "
+        f"fails, or nothing is finalized; {MENDS}"
+    )
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        "def execute(self, requests, /, more=None, *others, flag=False, **rest): ...",
+        "def execute(self, *requests): ...",
+        "def execute(*given): ...",
+        "@staticmethod\n    def execute(requests): ...",
+        "import mine\n    @mine.wrapped\n    def execute(self, requests, more): ...",
+        "def execute(self): ...\n    import mine\n    execute = mine.wrapped(execute)",
+        "def execute(self): ...\n    def execute(self, requests): ...",
+        "def helper(requests): ...\n    def execute(self, requests): ...",
+    ],
+)
+def test_a_method_that_can_be_called_or_of_which_it_cannot_be_known_is_taken(files: Files, method: str) -> None:
+    files.write("1/model.py", f"class TritonPythonModel:\n    {method}\n    def initialize(self, args): ...\n")
     assert files.findings() == []
 
 
@@ -852,6 +992,39 @@ def test_a_version_folder_that_triton_passes_over(files: Files, name: str) -> No
     assert f"call the folder '{name[-1]}'" in found.message
 
 
+def of_versions(files: Files, policy: dict[str, Any], wanted: int) -> None:
+    """An ensemble of one step, which wants a version of the model."""
+    step = {"model": "m", "version": wanted, "takes": {"x": "x"}, "gives": {"y": "y"}}
+    ensemble = {"inputs": {"x": "float32[4]"}, "outputs": {"y": "float32[4]"}, "max_batch": 8, "steps": [step]}
+    files.model({"versions": policy}, ensembles={"e": ensemble})
+    (files.project.repository / "e").mkdir()
+
+
+@pytest.mark.parametrize("policy", [{"all": True}, {"latest": 2}], ids=["all", "latest"])
+def test_a_step_of_a_version_that_no_folder_has(files: Files, policy: dict[str, Any]) -> None:
+    of_versions(files, policy, 999999)
+    (found,) = (each for each in examine_with_files(files.project.spec_file).findings if each.code == "T302")
+    assert found.place == "ensembles.e.steps.0.version"
+    assert found.message == (
+        "m serves version 1 of model_repository/m, and the step wants 999999: Triton refuses to load the ensemble; "
+        "leave version out for the latest, or serve that version"
+    )
+
+
+def test_a_step_of_a_version_that_is_there_and_not_among_the_latest(files: Files) -> None:
+    files.write("2/model.py", CODE)
+    of_versions(files, {"latest": 1}, 1)
+    codes = {each.code: each.message for each in examine_with_files(files.project.spec_file).findings}
+    assert "m serves version 2 of model_repository/m, and the step wants 1" in codes["T302"]
+
+
+@pytest.mark.parametrize("wanted", [-1, 1, 2])
+def test_a_step_of_a_version_that_is_served(files: Files, wanted: int) -> None:
+    files.write("2/model.py", CODE)
+    of_versions(files, {"all": True}, wanted)
+    assert "T302" not in {each.code for each in examine_with_files(files.project.spec_file).findings}
+
+
 def test_only_the_versions_that_are_served_need_files(files: Files) -> None:
     files.model({"versions": {"latest": 1}})
     files.write("10/model.py", CODE)
@@ -886,6 +1059,21 @@ def test_a_generated_file_that_a_model_needs_no_more_is_left_over(files: Files) 
     spec = load_spec(files.project.spec_file)
     assert left_over(files.project, spec) == [
         "model_repository/m/configs/gpu.pbtxt: the spec asks for it no more; remove it"
+    ]
+
+
+def test_generated_code_is_left_over_only_where_no_profile_runs_it(files: Files) -> None:
+    """As of an ONNX model that `tandem import` has made a python model of."""
+    files.model({"backend": "onnx", "weights": {"file": "weights.onnx", "sha256": "0" * 64}})
+    (files.version / "model.py").unlink()
+    write_files(files.project, load_spec(files.project.spec_file))
+    path = "model_repository/m/1/model.py"
+    assert (files.project.root / path).is_file()
+    files.model({"backend": "python"})
+    assert left_over(files.project, load_spec(files.project.spec_file)) == []
+    files.model({"backend": "python", "file": "other.py"})
+    assert left_over(files.project, load_spec(files.project.spec_file)) == [
+        f"{path}: the spec asks for it no more; remove it"
     ]
 
 

@@ -73,3 +73,42 @@ def test_the_stages_that_come_with_tandem_are_checked_without_ray() -> None:
     assert "cluster/spec.yaml" in said
     assert "serve_app.kyc.face_stage" in loaded
     assert loaded & OF_THE_SERVICE == set()
+
+
+def interrupted(folder: Path, *, ignored: bool = False) -> subprocess.CompletedProcess[str]:
+    """The command, interrupted while it loads click."""
+    (folder / "click.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nprint('goes on')\n")
+    ignore = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); " if ignored else ""
+    code = f"import sys; sys.path.insert(0, {str(folder)!r}); {ignore}from serve_app.command import main; main()"
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=CHECKOUT)
+
+
+def test_an_interrupt_while_the_command_is_loaded_ends_it_as_later_ones_do(tmp_path: Path) -> None:
+    done = interrupted(tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "\nAborted!\n")
+
+
+def test_an_interrupt_that_the_shell_wants_ignored_is_ignored(tmp_path: Path) -> None:
+    assert interrupted(tmp_path, ignored=True).stdout == "goes on\n"
+
+
+def test_the_installed_command_starts_there() -> None:
+    assert '\ntandem = "serve_app.command:main"\n' in (CHECKOUT / "pyproject.toml").read_text()
+    code = "from serve_app.command import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "--help"], capture_output=True, text=True, timeout=60, check=True, cwd=CHECKOUT
+    )
+    assert "Usage:" in done.stdout
+
+
+def test_an_interrupt_after_that_is_clicks() -> None:
+    code = (
+        "import os, signal, serve_app.cli as cli\n"
+        "cli.find_project = lambda given: os.kill(os.getpid(), signal.SIGINT)\n"
+        "from serve_app.command import main\nmain()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "render"], capture_output=True, text=True, timeout=60, check=False, cwd=CHECKOUT
+    )
+    assert (done.returncode, done.stderr) == (1, "\nAborted!\n")

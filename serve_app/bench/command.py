@@ -6,8 +6,10 @@ from pathlib import Path
 
 import click
 
+from serve_app.bench.error import BenchError
 from serve_app.progress import timed_progress
 from serve_app.project import find_project
+from serve_app.spec import Spec
 
 
 def _part(value: str) -> tuple[str, Path]:
@@ -22,6 +24,13 @@ def _shape(value: str) -> tuple[str, list[int]]:
         return name, [int(size) for size in sizes.split(",")]
     except ValueError:
         raise click.BadParameter(f"{value!r} is not such as image=320,320,3", param_hint="--shape") from None
+
+
+def _require_exposed(spec: Spec, model: str) -> None:
+    """BenchError where the spec has the model and keeps clients from it."""
+    found = {**spec.models, **spec.ensembles}.get(model)
+    if found is not None and not found.exposed:
+        raise BenchError(f"{model} is not exposed: write `exposed: true` in its entry of the spec, and deploy that")
 
 
 @click.command()
@@ -85,7 +94,8 @@ def bench(
     """Measure a running service: how much it answers, how fast, and what it refuses.
 
     TARGET is a route, such as /v1/faces/embed, with the files to post; or a model's name, whose inputs are then made
-    up. --url may name any server of HTTP or of the Open Inference Protocol, to compare with.
+    up. The model has to be exposed, and not of sequences, whose requests do not stand alone. --url may name any server
+    of HTTP or of the Open Inference Protocol, to compare with.
 
     \b
       tandem bench /v1/verify --file selfie=selfie.jpg --file document=document.jpg --clients 1 --clients 8
@@ -119,6 +129,7 @@ def bench(
         raise click.UsageError("a route is measured over HTTP; --url grpc:// is for models")
     if url is None:
         spec = find_project(given).spec()
+        _require_exposed(spec, what)
         url = f"grpc://{spec.grpc_address}" if grpc else spec.url
     target = Target(
         what, url, [_part(each) for each in files], dict(map(_shape, shapes)), {} if tier is None else {"X-Tier": tier}

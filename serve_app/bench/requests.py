@@ -45,8 +45,14 @@ class Content:
 def contents_for(config: model_config_pb2.ModelConfig, shapes: Mapping[str, Sequence[int]]) -> list[Content]:
     """One item of each of a model's inputs, random but the same each time; inputs that may be left out are.
 
-    `shapes` gives the sizes of the inputs that vary, without the batch dimension. BenchError where one is missing.
+    `shapes` gives the sizes of the inputs that vary, without the batch dimension. BenchError where one is missing, and
+    where the model takes sequences: a request by itself means nothing to it.
     """
+    if config.HasField("sequence_batching"):
+        raise BenchError(
+            f"{config.name} takes sequences (sequence_batching), whose requests belong together and carry a "
+            "correlation ID; `tandem bench` sends requests that stand alone: measure a route that calls it"
+        )
     wanted = {each.name: each for each in config.input if not each.optional}
     if unknown := [name for name in shapes if name not in wanted]:
         raise BenchError(f"{config.name} has no input {unknown[0]}; it takes {', '.join(wanted)}")

@@ -43,12 +43,14 @@ STOP_GRACE_S = 20.0
 class Head:
     """A head node that was started for a project.
 
-    `token` opens Ray's dashboard and its ports. Some of those listen on every interface and run what they are sent.
+    `port` is Ray's own. `token` opens Ray's dashboard and its ports. Some of those listen on every interface and run
+    what they are sent.
     """
 
     mark: str
     pid: int
     started: float
+    port: int
     dashboard: str
     url: str
     token: str
@@ -176,6 +178,7 @@ def start_head(project: Project, spec: Spec, is_ready: Callable[[Head], bool], t
         mark=mark,
         pid=process.pid,
         started=psutil.Process(process.pid).create_time(),
+        port=spec.ray.port,
         dashboard=f"http://127.0.0.1:{spec.ray.dashboard_port}",
         url=spec.url,
         token=token,

@@ -8,12 +8,26 @@ from pathlib import Path
 import cv2
 
 from serve_app.artefacts import mirror_directory
-from serve_app.cluster.verify import request_verification, show_verification
+from serve_app.cluster.verify import ROUTE, request_verification, show_verification
 from serve_app.kyc.images import decode
 from serve_app.kyc.specimen import Identity, render
+from serve_app.spec import Spec
 from serve_app.weights.errors import Progress
 from serve_app.weights.fetch import cache_directory
 from serve_app.weights.samples import sample_photos
+
+_SENT = ("selfie", "document")
+
+
+def why_no_sample(spec: Spec) -> str | None:
+    """Why a service of this spec cannot verify the sample identity; None where it can."""
+    pipeline = next((each for each in spec.pipelines.values() if each.route == ROUTE), None)
+    if pipeline is None:
+        return f"no pipeline of the spec has the route {ROUTE}"
+    wanted = sorted(name for name, images in pipeline.images.items() if images.fewest or name in _SENT)
+    if wanted != sorted(_SENT):
+        return f"{ROUTE} takes {', '.join(wanted) or 'other things'}, and the sample is {' and '.join(_SENT)}"
+    return None
 
 
 def fetch_photos(progress: Progress) -> Path:

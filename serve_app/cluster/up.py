@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import httpx
 
@@ -11,6 +11,7 @@ from serve_app.cluster.deploy import dashboard_answers, deploy, details, is_read
 from serve_app.cluster.error import ClusterError
 from serve_app.cluster.head import (
     STOP_GRACE_S,
+    Head,
     ended_on_failure,
     find_head,
     forget_head,
@@ -21,9 +22,9 @@ from serve_app.cluster.head import (
     stop_head,
 )
 from serve_app.cluster.preflight import check_machine
-from serve_app.cluster.sample import fetch_photos, verify_sample
+from serve_app.cluster.sample import fetch_photos, verify_sample, why_no_sample
 from serve_app.project import Project, write_files
-from serve_app.spec import ProfileName, examine_file
+from serve_app.spec import ProfileName, Spec, examine_file
 from serve_app.triton.guard import remove_orphans
 from serve_app.weights.errors import Progress
 
@@ -31,7 +32,10 @@ RAY_START_S = 60.0
 
 
 def up(project: Project, profile: ProfileName, progress: Progress, *, sample: bool) -> None:
-    """Bring the service up and, with `sample`, verify a sample identity. ClusterError where it cannot be."""
+    """Bring the service up and, with `sample`, verify a sample identity where the spec has the pipeline for it.
+
+    ClusterError where it cannot be.
+    """
     with only_one(project):
         _end_remains(project, progress)
         report = examine_file(project.spec_file)
@@ -45,7 +49,11 @@ def up(project: Project, profile: ProfileName, progress: Progress, *, sample: bo
             )
         check_machine(spec, profile)
         prepare_all(project, spec, profile, progress)
-        photos = fetch_photos(progress) if sample else None
+        photos = None
+        if sample and (reason := why_no_sample(spec)) is not None:
+            progress(f"no sample identity is verified: {reason}")
+        elif sample:
+            photos = fetch_photos(progress)
         for name in write_files(project, spec):
             progress(f"rendered {name}")
         progress("starting Ray")
@@ -58,11 +66,18 @@ def up(project: Project, profile: ProfileName, progress: Progress, *, sample: bo
                 for line in verify_sample(head.url, photos).splitlines():
                     progress(f"  {line}")
     progress("up and running; end it with `tandem down`")
-    progress(f"  API        {head.url}/v1/verify")
-    progress(f"  API docs   {head.url}/docs")
-    progress(f"  protocol   {head.url}/v2, gRPC {spec.grpc_address}")
-    progress(f"  dashboard  {head.dashboard}, token {head.token}")
-    progress(f"  logs       {logs(project)}")
+    for line in addresses(project, spec, head):
+        progress(f"  {line}")
+
+
+def addresses(project: Project, spec: Spec, head: Head) -> Iterator[str]:
+    """Where to find what runs, a line each: first the routes of the spec's pipelines, if it has any."""
+    for index, pipeline in enumerate(spec.pipelines.values()):
+        yield f"{'' if index else 'API':10} {head.url}{pipeline.route}"
+    yield f"API docs   {head.url}/docs"
+    yield f"protocol   {head.url}/v2, gRPC {spec.grpc_address}"
+    yield f"dashboard  {head.dashboard}, token {head.token}"
+    yield f"logs       {logs(project)}"
 
 
 def _end_remains(project: Project, progress: Progress) -> None:

@@ -9,6 +9,7 @@ import httpx
 
 from serve_app.cluster.error import ClusterError
 
+ROUTE = "/v1/verify"
 # Longer than any SLA: the service answers 504 by itself.
 _TIMEOUT_S = 60
 
@@ -18,7 +19,7 @@ def request_verification(url: str, selfie: bytes, document: bytes, frames: Seque
     files = [("selfie", ("selfie", selfie)), ("document", ("document", document))]
     files += [("frames", (f"frame{index}", frame)) for index, frame in enumerate(frames)]
     try:
-        response = httpx.post(f"{url}/v1/verify", files=files, timeout=_TIMEOUT_S, verify=not _is_this_machine(url))
+        response = httpx.post(f"{url}{ROUTE}", files=files, timeout=_TIMEOUT_S, verify=not _is_this_machine(url))
     except httpx.TransportError as error:
         raise ClusterError(f"no service at {url} ({error}); start it with `tandem up`") from None
     try:

@@ -30,10 +30,11 @@ _SAID = 400
 
 @dataclass(frozen=True)
 class Dashboard:
-    """Where a cluster's dashboard is, and what opens it."""
+    """Where a cluster's dashboard is, and what opens it; `ray_port` is the cluster's where `tandem up` started it."""
 
     url: str
     token: str | None
+    ray_port: int | None = None
 
     @property
     def headers(self) -> dict[str, str]:
@@ -44,7 +45,7 @@ def find_dashboard(project: Project, spec: Spec, given: str | None) -> Dashboard
     """The dashboard at `given`, else that of the head node of `tandem up`, else at the spec's port of this machine."""
     head = find_head(project)
     if head is not None and head.is_running() and given in (None, head.dashboard):
-        return Dashboard(head.dashboard, head.token)
+        return Dashboard(head.dashboard, head.token, head.port)
     url = given or f"http://127.0.0.1:{spec.ray.dashboard_port}"
     return Dashboard(url.rstrip("/"), _token())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from serve_app.cluster.error import ClusterError
 from serve_app.drift.cluster import Dashboard, ask_inside, serve_details
 from serve_app.drift.difference import Drift
-from serve_app.drift.of_cluster import cluster_drift
+from serve_app.drift.of_cluster import cluster_drift, port_drift
 from serve_app.drift.of_ray import ray_drift
 from serve_app.drift.of_triton import triton_drift
 from serve_app.render.ray_serve import TRITON, serve_config
@@ -18,10 +18,11 @@ def find_drift(spec: Spec, dashboard: Dashboard, progress: Progress) -> list[Dri
     progress(f"asking Ray Serve at {dashboard.url}")
     details = serve_details(dashboard)
     config = serve_config(spec)
+    ports = [] if dashboard.ray_port is None else list(port_drift(spec, dashboard.url, dashboard.ray_port))
     drift = list(ray_drift(config, details))
     application = details["applications"].get(spec.application)
     if application is None or TRITON not in application["deployments"]:
-        return drift
+        return [*ports, *drift]
     deployed = application.get("deployed_app_config") or {}
     digest = deployed.get("args", {}).get("spec")
     progress("asking each Triton")
@@ -31,9 +32,9 @@ def find_drift(spec: Spec, dashboard: Dashboard, progress: Progress) -> list[Dri
         unasked = Drift(
             TRITON, "answer", str(error), "its models' configurations", None, "see Ray's dashboard and logs"
         )
-        return [*drift, unasked]
+        return [*ports, *drift, unasked]
     explained = list(triton_drift(spec, told["replicas"], digest))
     # The digest alone says no more than what explains it.
     if any(each.effect == "restarts the application" for each in explained):
         drift = [each for each in drift if each.what != "args.spec"]
-    return [*cluster_drift(spec, config, told), *drift, *explained]
+    return [*ports, *cluster_drift(spec, config, told), *drift, *explained]

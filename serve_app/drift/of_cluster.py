@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from ray.serve.schema import TracingConfig
 
@@ -13,6 +14,17 @@ from serve_app.spec import Spec
 from serve_app.spec.units import show_size
 
 _NODE_ANEW = "no redeploy changes it: start the node anew"
+
+_HEAD_ANEW = "no redeploy changes it: `tandem down`, then `tandem up`"
+
+
+def port_drift(spec: Spec, dashboard: str, ray_port: int) -> Iterator[Drift]:
+    """Which ports differ, of a head node that `tandem up` started: `dashboard` is its dashboard's URL."""
+    running = {"port": ray_port, "dashboard_port": urlsplit(dashboard).port}
+    for key, port in running.items():
+        wanted = getattr(spec.ray, key)
+        if port != wanted:
+            yield Drift("head node", f"ray.{key}", str(port), str(wanted), None, _HEAD_ANEW)
 
 
 def cluster_drift(spec: Spec, config: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[Drift]:
@@ -37,10 +49,13 @@ def _tracing_drift(wanted: Mapping[str, Any] | None, running: Mapping[str, Any] 
             yield Drift("Ray Serve", ".".join(map(str, place)), shown(was), shown(becomes), effect(place))
 
 
-def not_compared(spec: Spec) -> list[str]:
-    """What the spec gives and Ray tells nobody, by its place in the spec."""
+def not_compared(spec: Spec, *, knows_ports: bool) -> list[str]:
+    """What the spec gives and Ray tells nobody, by its place in the spec.
+
+    `knows_ports`: whether `tandem up` started the head node, and so knows its ports.
+    """
     ray = spec.ray
-    places = []
+    places = [] if knows_ports else ["ray.port", "ray.dashboard_port"]
     if ray.controller_environment:
         places.append("ray.controller_environment")
     if ray.logging is not None and ray.application_logging is not None:

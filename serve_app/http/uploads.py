@@ -16,8 +16,8 @@ from serve_app.problem import Problem
 from serve_app.spec.pipeline import Images, Pipeline
 from serve_app.spec.ray import Service
 
-# More than any pipeline takes; which of them are too many is said by name afterwards.
-_MOST_PARTS = 100
+# Beyond what a pipeline takes; which of them are too many is said by name afterwards.
+_MORE_PARTS = 100
 
 
 class _InMemoryParser(MultiPartParser):
@@ -48,7 +48,7 @@ def _flags(request: Request, names: Sequence[str]) -> dict[str, bool]:
 async def _images(request: Request, inputs: Mapping[str, Images], service: Service) -> dict[str, Any]:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "multipart/form-data":
-        form = await _form(request, service.request_limit)
+        form = await _form(request, sum(images.most for images in inputs.values()), service.request_limit)
         try:
             return _fields(form, inputs, service.upload_limit)
         finally:
@@ -86,8 +86,10 @@ async def _limited(request: Request, limit: int) -> AsyncGenerator[bytes, None]:
         yield chunk
 
 
-async def _form(request: Request, limit: int) -> FormData:
-    parser = _InMemoryParser(request.headers, _limited(request, limit), max_files=_MOST_PARTS, max_fields=_MOST_PARTS)
+async def _form(request: Request, files: int, limit: int) -> FormData:
+    """The form, where the pipeline takes `files` at the most, and a request `limit` bytes."""
+    body = _limited(request, limit)
+    parser = _InMemoryParser(request.headers, body, max_files=files + _MORE_PARTS, max_fields=_MORE_PARTS)
     try:
         return await parser.parse()
     except _TooLarge as large:

@@ -39,14 +39,14 @@ def calls(folder: Path, repository: Collection[str]) -> Calls:
             at = f"line {broken.lineno}: " if broken.lineno else ""
             unclear.append(f"{shown} is no Python that can be read ({at}{broken.msg}): which models does it call?")
             continue
-        except (OSError, ValueError, RecursionError, MemoryError) as broken:
+        except (OSError, ValueError) as broken:
             reason = broken.strerror if isinstance(broken, OSError) else broken
             unclear.append(f"{shown} cannot be read ({reason}): which models does it call?")
             continue
         for call in _requests(tree):
             name = _model_name(call)
             if not isinstance(name, ast.Constant) or not isinstance(name.value, str):
-                given = f" ({_short(ast.unparse(name))})" if name is not None else ""
+                given = f" ({_short(name)})" if name is not None else ""
                 unclear.append(f"{shown}:{call.lineno} calls a model whose name is known only when it runs{given}")
             elif name.value in repository:
                 models.add(name.value)
@@ -85,5 +85,9 @@ def _model_name(call: ast.Call) -> ast.expr | None:
     return before[_NAME_POSITION]
 
 
-def _short(code: str) -> str:
+def _short(expression: ast.expr) -> str:
+    try:
+        code = ast.unparse(expression)
+    except RecursionError:
+        return "…"
     return code if len(code) <= _LONGEST_SHOWN else f"{code[: _LONGEST_SHOWN - 1]}…"

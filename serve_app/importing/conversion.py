@@ -17,23 +17,25 @@ from serve_app.importing.equivalence import Device, normalised
 from serve_app.importing.error import NotExpressible
 from serve_app.importing.repository import Found, NotCarried, read_repository
 from serve_app.importing.tiers import Tiers, most_common_tiers
+from serve_app.model_files import misreads_numpy_2
 from serve_app.render.triton import model_config
-from serve_app.spec.load import Report, examine
+from serve_app.spec.load import Report, examine_to_write
 from serve_app.spec.model import PYTHON
 from serve_app.spec.part import Unknown
 from serve_app.spec.schema import ProfileName
 from serve_app.triton.message_differences import differences
-from serve_app.triton.model_folder import NO_VERSION, folder_faults
+from serve_app.triton.model_folder import NO_VERSION, NUMPY_2, folder_faults
 
 _TIERS_NAMES = "the names of the tiers, which no configuration has: here they are {}; call them as clients do"
 
 
 @dataclass(frozen=True)
 class Imported:
-    """A spec, the models in it, what of the repository is not in it and why, and which of its models' files are unfit.
+    """A spec, the models in it, what of the repository is not in it and why, and what is wrong with its models' files.
 
-    `unclear` is what models' code may call, a sentence each that begins with the model; `report` what the validator
-    says of the spec.
+    `unfit` files are missing or are not what Triton needs, `doubtful` ones it takes, and they go wrong. `unclear` is
+    what models' code may call, a sentence each that begins with the model; `report` what the validator says of the
+    spec.
     """
 
     text: str
@@ -41,6 +43,7 @@ class Imported:
     not_carried: list[NotCarried]
     unclear: list[str]
     unfit: list[str]
+    doubtful: list[str]
     report: Report
 
     @property
@@ -79,14 +82,27 @@ def import_repository(
     lost += [NotCarried(name, entry.reason) for name, entry in entries.items() if entry.reason is not None]
     lost += [NotCarried(None, _TIERS_NAMES.format(_shown(tiers)))] if tiers is not None else []
     lost += [loss for found in carried for loss in _losses(found, known[found.name].config, report, profile)]
-    unfit = [
-        f"{_from(folder, problem.file)} {problem.what}"
+    faults = [
+        fault
         for found in carried
-        for problem in folder_faults(found.folder, known[found.name].config)
-        if not (_is_ensemble(known[found.name].config) and problem.rule is NO_VERSION)  # rendered anew
+        for fault in folder_faults(found.folder, known[found.name].config)
+        if not (_is_ensemble(known[found.name].config) and fault.rule is NO_VERSION)  # rendered anew
+        and not (fault.rule is NUMPY_2 and not _misreads_numpy_2(report, profile))
+    ]
+    unfit = [f"{_from(folder, fault.file)} {fault.what}" for fault in faults if fault.rule.severity == "error"]
+    doubtful = [
+        f"{_from(folder, fault.file)} {fault.what}: {fault.rule.consequence}"
+        for fault in faults
+        if fault.rule.severity == "warning"
     ]
     unclear = [f"{found.name}: {each}" for found in carried for each in code[found.name].unclear]
-    return Imported(deployment.text(), carried, sorted(lost, key=lambda loss: loss.model or ""), unclear, unfit, report)
+    lost.sort(key=lambda loss: loss.model or "")
+    return Imported(deployment.text(), carried, lost, unclear, unfit, doubtful, report)
+
+
+def _misreads_numpy_2(report: Report, profile: ProfileName) -> bool:
+    """Whether the server that the spec asks for does."""
+    return report.spec is not None and misreads_numpy_2(report.spec.profiles[profile].triton)
 
 
 def _entry(found: Found, known: Completed, device: Device, tiers: Tiers | None, code: Calls) -> Entry:
@@ -131,7 +147,7 @@ def _readable(
             models=[entry for name, entry in entries.items() if not _is_ensemble(known[name].config)],
             ensembles=[entry for name, entry in entries.items() if _is_ensemble(known[name].config)],
         )
-        report = examine(deployment.text(), file)
+        report = examine_to_write(deployment.text(), file)
         refused: dict[str, list[str]] = {}
         for finding in report.findings if report.spec is None else []:
             place = finding.fault.place

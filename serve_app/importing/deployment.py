@@ -189,6 +189,7 @@ service:
   sla: 30s                           # yours: within this every request is answered
   host: 127.0.0.1                    # 0.0.0.0 for every interface: put a gateway with authentication in front first
   port: 8000
+  grpc: {{port: 9000}}
   upload_limit: 10MiB
   request_limit: 32MiB
   retry_after: 1s

@@ -11,7 +11,8 @@ from google.protobuf import json_format
 from tritonclient.grpc import model_config_pb2 as pb
 
 from serve_app.importing.equivalence import Device
-from serve_app.importing.scheduling import batching_entry, sequence_entry
+from serve_app.importing.error import NotExpressible
+from serve_app.importing.scheduling import batching_entry, duration, sequence_entry
 from serve_app.importing.tensors import dtype, tensor
 from serve_app.importing.tiers import Tiers
 from serve_app.spec.model import RARE_FIELDS, USUAL_FILES
@@ -236,12 +237,24 @@ def _common(config: pb.ModelConfig) -> dict[str, Any]:
         entry["metric_tags"] = dict(sorted(config.metric_tags.items()))
     if config.model_metrics.metric_control:
         entry["metrics"] = {
-            control.metric_identifier.family: {"buckets": list(control.histogram_options.buckets)}
+            control.metric_identifier.family: {
+                "buckets": [_bucket(bound) for bound in control.histogram_options.buckets]
+            }
             for control in config.model_metrics.metric_control
         }
     if rare := _rare(config):
         entry["triton"] = rare
     return entry
+
+
+def _bucket(milliseconds: float) -> str:
+    """NotExpressible for what is no duration, or finer than one can be."""
+    exact = round(milliseconds * 1000) if 0 <= milliseconds < 10**12 else -1
+    if exact / 1000 != milliseconds:
+        raise NotExpressible(
+            f"a histogram has a bucket of {milliseconds:g} ms, which is no whole number of microseconds"
+        )
+    return duration(exact)
 
 
 def _versions(policy: pb.ModelVersionPolicy) -> dict[str, Any]:

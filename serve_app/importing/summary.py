@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -10,12 +11,17 @@ from pathlib import Path
 from serve_app.files import names_below
 from serve_app.importing.conversion import Imported
 from serve_app.importing.repository import CONFIG, Found
+from serve_app.importing.yaml_text import visible
 from serve_app.project import project_of
 from serve_app.render import MODEL_REPOSITORY
 
 
 def summary(imported: Imported, repository: Path) -> Iterator[str]:
     """The lines: how much is carried, what is not and why, what to look at in the code, and which files are unfit."""
+    yield from map(visible, _lines(imported, repository))
+
+
+def _lines(imported: Imported, repository: Path) -> Iterator[str]:
     yield f"{imported.report.file}: {_count(imported)}"
     yield from _section(
         "the folder's name is the model's:",
@@ -23,7 +29,8 @@ def summary(imported: Imported, repository: Path) -> Iterator[str]:
     )
     yield from _section("not carried:", map(str, imported.not_carried))
     yield from _section("yours to say, under `calls` of the model:", imported.unclear)
-    yield from _section(f"files in {repository} without which the models do not load:", imported.unfit)
+    yield from _section(f"files in {repository} that are missing or unfit:", imported.unfit)
+    yield from _section(f"files in {repository} with which the models load, and then go wrong:", imported.doubtful)
 
 
 def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
@@ -49,17 +56,25 @@ def next_commands(imported: Imported, project: Path, written: Path | None, *, is
     target = project.resolve() / MODEL_REPOSITORY
     missing = [found.folder.resolve() for found in imported.carried if not _is_there(found, target)]
     if missing:
-        shown = shlex.quote(str(target))
-        folders = " ".join(shlex.quote(str(folder)) for folder in missing)
+        shown = _quoted(str(target))
+        folders = " ".join(_quoted(str(folder)) for folder in missing)
         yield f"mkdir -p {shown} && cp -R {folders} {shown}/"
     if written is None:
         return
     if project_of(written) is None:
-        yield f"tandem validate {shlex.quote(str(written))}"
+        yield f"tandem validate {_quoted(str(written))}"
         return
-    tandem = "tandem" if is_usual else f"tandem --project {shlex.quote(str(project.resolve()))}"
+    tandem = "tandem" if is_usual else f"tandem --project {_quoted(str(project.resolve()))}"
     yield f"{tandem} validate"
     yield f"{tandem} render   # replaces each config.pbtxt by an equivalent one"
+
+
+def _quoted(text: str) -> str:
+    """The text as one word for a shell, on one line."""
+    if not re.search(r"[\x00-\x1f\x7f]", text):
+        return shlex.quote(text)
+    escaped = text.replace("\\", r"\\").replace("'", r"\'")
+    return "$'" + re.sub(r"[\x00-\x1f\x7f]", lambda match: f"\\x{ord(match[0]):02x}", escaped) + "'"
 
 
 def _is_there(found: Found, target: Path) -> bool:

@@ -98,7 +98,10 @@ def _aligned(image: bytes, settings: FacesSettings) -> UInt8:
         pixels = detection.decode(image, settings).pixels
         height, width = pixels.shape[:2]
         if width != height:
-            detail = f"an aligned crop is square, and this picture is {width} by {height}; send it without aligned"
+            detail = (
+                f"an aligned crop is square, and this picture is {width} by {height}; send the picture that it was cut "
+                "from, without `aligned`"
+            )
             raise Problem(422, "not_square", detail)
     size = (TEMPLATE_SIDE, TEMPLATE_SIDE)
     return pixels if width == TEMPLATE_SIDE else np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA))

@@ -12,12 +12,12 @@ from serve_app.live import findings as found
 from serve_app.live.inference import miscounts, mismatches
 from serve_app.live.order import needed, place_of
 from serve_app.live.session import Died, Hung, Refused, Session
-from serve_app.live.trials import Trial, batches, request
+from serve_app.live.trials import LARGEST_ITEM, Trial, batches, request
 from serve_app.spec import ProfileName, Spec
 from serve_app.spec.findings import Fault, Faults
 from serve_app.spec.model import PYTHON
 from serve_app.spec.resolved import Resolved
-from serve_app.spec.units import show_duration
+from serve_app.spec.units import show_duration, show_size
 from serve_app.triton.model_folder import NUMPY_2
 
 # Triton 2.51: "Model 'm' is not ready", "Request for unknown model: 'm' is not found" or "… is not at ready state".
@@ -37,9 +37,11 @@ class Run:
 
     async def faults(self, session: Session, trials: list[Trial], max_batch: int) -> AsyncIterator[Fault]:
         """What goes wrong; the first error is the last thing tried."""
-        served = self.spec.served(self.name)
         for trial in trials:
-            for batch in batches(served, max_batch, trial):
+            if not trial.samples:
+                yield self._too_large(trial)
+                continue
+            for batch in batches(self.spec, self.name, max_batch, trial):
                 broken = [fault async for fault in self._try(session, trial, batch)]
                 for fault in broken:
                     yield fault
@@ -53,7 +55,7 @@ class Run:
         base, of = place_of(self.spec, self.name), self._of(trial, batch)
         refusals: list[Refused] = []
         for sample in trial.samples:
-            made = request(self.name, self.version, served, sample, batch)
+            made = request(self.spec, self.name, self.version, sample, batch)
             try:
                 answers = await session.infer(made, self.limit.total_seconds(), decoupled=served.decoupled)
             except Refused as refused:
@@ -69,6 +71,13 @@ class Run:
                     yield fault
                 return
         yield self._refused(refusals, trial, f"to a request{of}")
+
+    def _too_large(self, trial: Trial) -> Fault:
+        return found.UNCHECKED.at(
+            place_of(self.spec, self.name),
+            f"a request{self._of(trial, None)} has more than {show_size(LARGEST_ITEM)}, which is not sent",
+            remedy="try it with a client of your own, and accept this",
+        )
 
     def _of(self, trial: Trial, batch: int | None) -> str:
         version = "" if self.alone else f" to version {self.version}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from tritonclient.grpc import service_pb2
 
 from serve_app.spec import Spec
+from serve_app.spec.batching import Sequence as Sequencing
 from serve_app.spec.model import Ensemble, Input, Model, Warmup, WarmupInput
 from serve_app.spec.tensors import Tensor
 
@@ -19,7 +20,10 @@ from serve_app.spec.tensors import Tensor
 SIZES = (1, 32, 256)
 # Of an empty string, which is its length alone.
 _STRING_BYTES = 4
+# What is sent at the most: as a batch, and as the one item without which nothing can be tried.
 LARGEST = 256 * 2**20
+LARGEST_ITEM = 2**30
+_RANDOM_BYTES = 2**20
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,10 @@ Sample = Mapping[str, Content]
 
 @dataclass(frozen=True)
 class Trial:
-    """Samples, of which a model that can be run takes at least one. `like` reads on from "a request"."""
+    """Samples, of which a model that can be run takes at least one; none of them where all are too large to send.
+
+    `like` reads on from "a request".
+    """
 
     samples: Sequence[Sample]
     like: str = ""
@@ -48,30 +55,43 @@ def trials(spec: Spec, name: str, repository: Path) -> list[Trial]:
     if isinstance(served, Model) and served.warmup:
         full = [_like_warmup(served, entry, repository / name) for entry in served.warmup]
     else:
-        full = [Trial(_distinct([*_of_steps(spec, name, repository), *_smallest(served)]))]
+        full = [Trial(_distinct([*_of_steps(spec, name, repository), *_smallest(served, _inputs(spec, name))]))]
+    return [_sendable(served, trial) for trial in [*full, *_bare(served, full)]]
+
+
+def _bare(served: Model | Ensemble, full: Sequence[Trial]) -> Iterator[Trial]:
+    """The first trial without the optional inputs."""
     optional = [key for key, entry in served.inputs.items() if entry.optional]
     if not optional or len(optional) == len(served.inputs):  # Triton refuses a request without any input
-        return full
+        return
     like = f" like its warm-up {served.warmup[0].name}" if isinstance(served, Model) and served.warmup else ""
     samples = [{key: sample[key] for key in sample if key not in optional} for sample in full[0].samples]
-    return [*full, Trial(_distinct(samples), f"{like} without {' and '.join(optional)}", bare=True)]
+    yield Trial(_distinct(samples), f"{like} without {' and '.join(optional)}", bare=True)
 
 
-def batches(served: Model | Ensemble, max_batch: int, trial: Trial) -> list[int | None]:
+def _sendable(served: Model | Ensemble, trial: Trial) -> Trial:
+    return replace(trial, samples=[each for each in trial.samples if _item(served, each) <= LARGEST_ITEM])
+
+
+def batches(spec: Spec, name: str, max_batch: int, trial: Trial) -> list[int | None]:
     """The batches to try: one item, and as many as the model takes, if such a request is of a size to send."""
+    served = spec.served(name)
     if max_batch == 0:
         return [None]
-    sequential = isinstance(served, Model) and served.sequence is not None
-    if trial.bare or sequential or any(entry.ragged for entry in served.inputs.values()):
+    if trial.bare or [*_sequences(spec, name)] or any(entry.ragged for entry in served.inputs.values()):
         return [1]
-    item = sum(len(_bytes(served.inputs[key], content)) for key, content in trial.samples[0].items())
+    item = _item(served, trial.samples[0])
     return list(dict.fromkeys([1, min(max_batch, max(1, LARGEST // max(1, item)))]))
 
 
-def request(name: str, version: str, served: Model | Ensemble, sample: Sample, batch: int | None) -> Any:
-    """A ModelInferRequest of the sample; `batch` is the batch dimension, None where there is none."""
+def request(spec: Spec, name: str, version: str, sample: Sample, batch: int | None) -> Any:
+    """A ModelInferRequest of the sample; `batch` is the batch dimension, None where there is none.
+
+    It is a whole sequence where the model, or a step of the ensemble, wants one.
+    """
+    served: Any = spec.served(name)
     made = service_pb2.ModelInferRequest(model_name=name, model_version=version)
-    if isinstance(served, Model) and served.sequence is not None and not served.sequence.iterative:
+    if any(not sequence.iterative for sequence in _sequences(spec, name)):
         made.parameters["sequence_id"].int64_param = 1
         made.parameters["sequence_start"].bool_param = True
         made.parameters["sequence_end"].bool_param = True
@@ -83,13 +103,23 @@ def request(name: str, version: str, served: Model | Ensemble, sample: Sample, b
     return made
 
 
+def _sequences(spec: Spec, name: str) -> Iterator[Sequencing]:
+    """How the model, or each step of the ensemble that does so, takes requests in sequences."""
+    served = spec.served(name)
+    if isinstance(served, Ensemble):
+        for step in served.steps:
+            yield from _sequences(spec, step.model)
+    elif served.sequence is not None:
+        yield served.sequence
+
+
 # -- warm-ups
 
 
 def _like_warmup(model: Model, entry: Warmup, folder: Path) -> Trial:
     """A warm-up's own request, and what optional inputs it leaves out in the sizes that they may have with it."""
     given = {key: _content(model.inputs[key].tensor, each, folder) for key, each in entry.inputs.items()}
-    others = {key: each for key, each in model.inputs.items() if key not in given}
+    others = {key: each.tensor.dims for key, each in model.inputs.items() if key not in given}
     theirs = [
         size
         for key, content in given.items()
@@ -107,8 +137,9 @@ def _content(tensor: Tensor, given: WarmupInput, folder: Path) -> Content:
     if given.file is not None:
         item = (folder / "warmup" / given.file).read_bytes()
         return Content(dims, item if tensor.width is None else item[: _size(tensor, dims)])
-    if given.fill == "random" and tensor.width is not None:
-        return Content(dims, random.Random(0).randbytes(_size(tensor, dims)))
+    if given.fill == "random" and tensor.width is not None and (size := _size(tensor, dims)) <= LARGEST_ITEM:
+        block = random.Random(0).randbytes(min(size, _RANDOM_BYTES))
+        return Content(dims, (block * (size // len(block) + 1))[:size])
     return Content(dims)
 
 
@@ -128,7 +159,7 @@ def _of_steps(spec: Spec, name: str, repository: Path) -> Iterator[Sample]:
             if known and tensor in ensemble.inputs and _fits(ensemble.inputs[tensor].tensor, known[0][key]):
                 given.setdefault(tensor, known[0][key])
     if given:
-        yield {**_zeros(ensemble.inputs, SIZES[0]), **given}
+        yield {**_zeros(_inputs(spec, name), SIZES[0]), **given}
 
 
 def _fits(tensor: Tensor, content: Content) -> bool:
@@ -140,19 +171,31 @@ def _fits(tensor: Tensor, content: Content) -> bool:
 # -- the smallest
 
 
-def _smallest(served: Model | Ensemble) -> Iterator[Sample]:
+def _inputs(spec: Spec, name: str) -> dict[str, tuple[int, ...]]:
+    """The dimensions of the inputs. Those of an ensemble that vary are as the steps have them that take the input."""
+    served = spec.served(name)
+    found = {key: [*entry.tensor.dims] for key, entry in served.inputs.items()}
+    for step in served.steps if isinstance(served, Ensemble) else ():
+        inner = _inputs(spec, step.model)
+        for key, tensor in step.takes.items():
+            dims = found.get(tensor, [])
+            # From the last one: a batch dimension comes first, where one of the two has it among its dimensions.
+            for place, dim in zip(reversed(range(len(dims))), reversed(inner[key]), strict=False):
+                dims[place] = dim if dims[place] == -1 else dims[place]
+    return {key: tuple(dims) for key, dims in found.items()}
+
+
+def _smallest(served: Model | Ensemble, inputs: Mapping[str, tuple[int, ...]]) -> Iterator[Sample]:
     """Zeros, or empty strings, smallest first."""
     for size in SIZES:
-        yield _zeros(served.inputs, size)
+        yield _zeros(inputs, size)
     if any(entry.largest for entry in served.inputs.values()):
         largest = {key: Content(tuple(entry.largest)) for key, entry in served.inputs.items() if entry.largest}
-        yield {**_zeros(served.inputs, SIZES[-1]), **largest}
+        yield {**_zeros(inputs, SIZES[-1]), **largest}
 
 
-def _zeros(inputs: Mapping[str, Input], size: int) -> dict[str, Content]:
-    return {
-        key: Content(tuple(size if dim == -1 else dim for dim in entry.tensor.dims)) for key, entry in inputs.items()
-    }
+def _zeros(inputs: Mapping[str, tuple[int, ...]], size: int) -> dict[str, Content]:
+    return {key: Content(tuple(size if dim == -1 else dim for dim in dims)) for key, dims in inputs.items()}
 
 
 def _distinct(samples: Iterable[Sample]) -> list[Sample]:
@@ -161,6 +204,14 @@ def _distinct(samples: Iterable[Sample]) -> list[Sample]:
         if sample not in found:
             found.append(sample)
     return found
+
+
+def _item(served: Model | Ensemble, sample: Sample) -> int:
+    """The bytes of one item."""
+    return sum(
+        _size(served.inputs[key].tensor, content.dims) if content.item is None else len(content.item)
+        for key, content in sample.items()
+    )
 
 
 def _bytes(entry: Input, content: Content) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 from google.protobuf import json_format, text_format
@@ -26,6 +27,8 @@ from serve_app.spec.model import (
 from serve_app.spec.part import Unknown
 from serve_app.spec.resolved import Resolved
 from serve_app.spec.schema import ProfileName, Spec
+
+_MILLISECOND = timedelta(milliseconds=1)
 
 
 def model_config(spec: Spec, name: str, profile: ProfileName) -> pb.ModelConfig:
@@ -58,7 +61,7 @@ def _common(config: pb.ModelConfig, served: Model | Ensemble) -> None:
     for family, histogram in served.metrics.items():
         control = config.model_metrics.metric_control.add()
         control.metric_identifier.family = family
-        control.histogram_options.buckets.extend(histogram.buckets)
+        control.histogram_options.buckets.extend(bound / _MILLISECOND for bound in histogram.buckets)
 
 
 def _model(found: Resolved) -> pb.ModelConfig:

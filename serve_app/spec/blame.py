@@ -8,12 +8,16 @@ from itertools import islice
 import yaml
 
 from serve_app.spec.findings import Fault, error
+from serve_app.spec.indentation import is_entry, meant_column
 from serve_app.spec.yaml_lines import Lines
 from serve_app.spec.yaml_parser import DEEPEST, TOO_DEEP, Level, Parser, Spot
-from serve_app.spec.yaml_words import DEEPER, in_our_words, never_closed, without_colon
+from serve_app.spec.yaml_words import DASH, DEEPER, LESS, in_our_words, never_closed, without_colon
 
 DEEP = error("Y008", "A file nested too deeply for a spec", "no part of a spec is that deep", "correct its brackets")
 _END = 2**31
+# Lines above a misfit that are looked at, and of these the ones that may be indented wrongly together.
+_SEEN_ABOVE = 200
+_MOVED = 10
 # What the parser says of a line that begins where nothing can.
 _MISFIT = ("expected <block end>", "expected '<document start>'", "expected the node content")
 
@@ -24,7 +28,8 @@ class Blame:
 
     `within`: the innermost mapping or list that the entry stands in; `is_first`: it begins the value of that one's last
     key. `misfit`: the line is indented so that no entry can stand there. `runs_on`: the entry is open at the line's
-    end. `end`: the line below it, where that is known.
+    end. `end`: the line below it, where that is known. `moved`: the column at which the line and those up to `end` that
+    share its indentation were meant to be.
     """
 
     spot: Spot
@@ -35,6 +40,7 @@ class Blame:
     misfit: bool = False
     runs_on: bool = False
     end: int | None = None
+    moved: int | None = None
 
 
 def blame(broken: yaml.MarkedYAMLError, parser: Parser, lines: Lines) -> Blame:
@@ -107,6 +113,8 @@ class _Case:
 
     @property
     def _is_indented_wrongly(self) -> bool:
+        if self._at[0] >= len(self._lines.texts):  # the text's end, where a parser begins with what is above it
+            return False
         is_first = self._start == self._at and self._at[1] == self._lines[self._at[0]].indent
         return is_first and self._what.startswith(_MISFIT)
 
@@ -120,11 +128,42 @@ class _Case:
         ended = next(self._lines.above(number), None)
         if ended is not None and ended[1].value == "...":
             return self._at_line(self._at, ended[0], in_our_words(self._broken, ""))
+        if (less := self._dedented(number)) is not None:
+            return less
         fault = DEEPER if is_deeper else in_our_words(self._broken, self._lines.texts[number])
         odd = self._odd_one(number)
         if odd is None:
+            fault = DASH if self._has_a_dash_too_many(number) else fault
             return self._at_line((number, line.indent), number, fault, misfit=True)
+        if odd.is_list and odd.column == line.indent and is_entry(self._lines, odd, odd.line):
+            fault = DASH
         return Blame((odd.line, odd.column), odd.line, fault, odd.outer, True, misfit=True, end=number)
+
+    def _dedented(self, number: int) -> Blame | None:
+        """Lines above that belong to the mapping that line `number` goes on, and are indented by less."""
+        limit, column, tries = self._lines[number].indent, None, 0
+        for above, line in islice(self._lines.above(number), _SEEN_ABOVE):
+            if column is None and line.indent < limit:
+                column = line.indent
+            if tries == _MOVED or (column is not None and line.indent < column):
+                break
+            if line.indent != column:
+                continue
+            tries += 1
+            level = self._parser.level_above(above)
+            meant = meant_column(self._lines, level, number, above)
+            if meant is not None:
+                return Blame((above, line.column), above, LESS, level, False, end=number, moved=meant)
+        return None
+
+    def _has_a_dash_too_many(self, number: int) -> bool:
+        line = self._lines[number]
+        level = self._parser.level_above(number)
+        while level is not None and level.column > line.indent:
+            level = level.outer
+        if level is None or level.is_list or level.column != line.indent or not line.dashes:
+            return False
+        return is_entry(self._lines, level, number)
 
     def _odd_one(self, number: int) -> Level | None:
         """The level of a single entry above the line, where the line and those below share another indentation."""

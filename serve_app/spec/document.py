@@ -83,7 +83,7 @@ class Lost(NamedTuple):
 class Document:
     """What a text holds: plain values, the places of those that could not be read, and what was found on the way.
 
-    `data` is None where the text is no mapping.
+    `data` is None where the text is no mapping. `empty`: the places of keys with nothing behind them, not even `null`.
     """
 
     data: dict[str, Any] | None
@@ -91,6 +91,7 @@ class Document:
     unreadable: list[Place]
     lost: list[Lost]
     findings: list[Finding]
+    empty: list[Place] = field(default_factory=list)
 
 
 def read_document(text: str) -> Document:
@@ -109,7 +110,8 @@ def read_document(text: str) -> Document:
             continue
         if recovery.is_cut_short:
             reader.lost.append(Lost(last := _last_place(data), None, len(last) + 1))
-        return Document(data, reader.root, reader.unreadable, reader.lost, recovery.findings + reader.findings)
+        findings = recovery.findings + reader.findings
+        return Document(data, reader.root, reader.unreadable, reader.lost, findings, reader.empty)
 
 
 class _Stop(Exception):
@@ -125,6 +127,7 @@ class _Reader:
         self.root = Position(1, 1)
         self.unreadable: list[Place] = []
         self.lost: list[Lost] = []
+        self.empty: list[Place] = []
         self._incomplete: set[Place] = set()
         self.findings: list[Finding] = []
 
@@ -168,6 +171,8 @@ class _Reader:
         if found or event.tag is not None:
             self.unreadable.append(place)
             return None
+        if event.style is None and not event.value:
+            self.empty.append(place)
         return _plain(event.value) if event.style is None else event.value
 
     def _list(self, place: Place, position: Position) -> list[Any]:
@@ -246,9 +251,9 @@ class _Reader:
     @contextmanager
     def _unread(self, place: Place) -> Iterator[None]:
         """Read over what has its finding already."""
-        findings, unreadable = len(self.findings), len(self.unreadable)
+        findings, unreadable, empty = len(self.findings), len(self.unreadable), len(self.empty)
         yield
-        del self.findings[findings:], self.unreadable[unreadable:]
+        del self.findings[findings:], self.unreadable[unreadable:], self.empty[empty:]
 
     def _found(self, rule: Rule, event: Any, place: Place, what: str) -> None:
         mark = event.start_mark

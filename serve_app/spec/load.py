@@ -8,8 +8,9 @@ from pathlib import Path
 
 from serve_app.files import TooLarge, read_file
 from serve_app.spec.checks import run_checks
+from serve_app.spec.checks.acceptances import BEYOND_THE_TEXT, UNMET
 from serve_app.spec.document import Position, read_document
-from serve_app.spec.findings import Fault, Finding, SpecError, error, in_order
+from serve_app.spec.findings import RULES, Fault, Finding, SpecError, error, in_order
 from serve_app.spec.part import UNKNOWN
 from serve_app.spec.schema import Acceptance, Spec
 from serve_app.spec.structure import Structure, read_structure
@@ -29,15 +30,34 @@ class Report:
     findings: list[Finding]
     root: Position = field(default_factory=lambda: Position(1, 1), repr=False)
     accepted: Sequence[Acceptance] = ()
+    met: frozenset[int] = frozenset()  # the indices of those that left out a warning
 
     def adding(self, faults: Iterable[Fault]) -> Report:
         """The report with faults that were found beyond the spec's text, at their places in it.
 
         Warnings that the spec accepts are left out.
         """
-        added = (_finding(self.root, fault) for fault in faults)
-        unexpected = [finding for finding in added if not any(_accepts(each, finding) for each in self.accepted)]
-        return replace(self, findings=in_order([*self.findings, *unexpected]))
+        unexpected: list[Finding] = []
+        met: set[int] = set()
+        for finding in (_finding(self.root, fault) for fault in faults):
+            takers = {index for index, each in enumerate(self.accepted) if _accepts(each, finding)}
+            met |= takers
+            if not takers:
+                unexpected.append(finding)
+        return replace(self, findings=in_order([*self.findings, *unexpected]), met=self.met | met)
+
+    def settled(self, families: str) -> Report:
+        """The report after every check for codes of these families has run, with the acceptances that met nothing.
+
+        Where there is an error, which may hide what they are for, it stays as it is.
+        """
+        if self.spec is None or self.errors:
+            return self
+        return self.adding(
+            UNMET.at(("accept", index), f"there is no {each.code} at {each.at}")
+            for index, each in enumerate(self.accepted)
+            if index not in self.met and each.code[0] in families and each.code != UNMET.code
+        )
 
     @property
     def errors(self) -> list[Finding]:
@@ -59,13 +79,14 @@ def examine(text: str, file: str = "cluster/spec.yaml") -> Report:
     document = read_document(text)
     if document.data is None:
         return Report(file, None, in_order(document.findings))
-    structure = read_structure(document.data, document.unreadable, document.lost)
+    structure = read_structure(document.data, document.unreadable, document.lost, document.empty)
     for place, name in structure.renamed:
         document.root.rename(place, name)
     broken = structure.faults or document.findings
     faults = structure.faults + _checked(structure, whole=not broken)
     spec = None if broken else structure.spec
-    return Report(file, spec, document.findings, document.root, _accepted(structure.spec)).adding(faults)
+    report = Report(file, spec, document.findings, document.root, _accepted(structure.spec)).adding(faults)
+    return report.settled("".join({code[0] for code in RULES} - {*BEYOND_THE_TEXT}))
 
 
 def _checked(structure: Structure, whole: bool) -> list[Fault]:
@@ -102,6 +123,13 @@ def _finding(root: Position, fault: Fault) -> Finding:
 
 def _unreadable(file: str, fault: Fault, line: int = 1) -> Report:
     return Report(file, None, [Finding(line, 1, fault)])
+
+
+def examine_to_write(text: str, file: str) -> Report:
+    """What `examine_file` will say of the spec in `text`, once it is in the file."""
+    if (size := len(text.encode(errors="surrogatepass"))) > LARGEST:
+        return _unreadable(file, TOO_LARGE.at((), f"it has {size} bytes, more than {LARGEST}"))
+    return examine(text, file)
 
 
 def examine_file(path: Path) -> Report:

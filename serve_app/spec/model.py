@@ -9,7 +9,7 @@ from pydantic import Field
 from serve_app.spec.batching import Batching, Sequence
 from serve_app.spec.part import CodePath, Form, NonNegative, OneAlone, Part, Positive, Sha256, Shorthand, Whole
 from serve_app.spec.tensors import Dtype, TensorField
-from serve_app.spec.units import Duration, Size
+from serve_app.spec.units import Duration, Size, SomeTime
 
 AS_IS = "serve_app.weights.prepared:as_is"
 ONNX = "onnx"
@@ -254,7 +254,7 @@ class Optimization(Part):
 class Histogram(Part):
     """One of the model's latency histograms."""
 
-    buckets: list[float] = Field(description="their upper bounds in milliseconds, rising")
+    buckets: list[Duration] = Field(description="their upper bounds, rising; Triton counts in milliseconds")
 
 
 class Versions(Part):
@@ -318,7 +318,7 @@ class Model(_Served):
         default=None,
         description="the model's file in its version folder, if not the usual one (Triton: default_model_filename)",
     )
-    latency_budget: Duration | None = Field(
+    latency_budget: SomeTime | None = Field(
         default=None, description="queue and inference together, at the load it is sized for; stages' models need one"
     )
     batching: Batching | None = Field(

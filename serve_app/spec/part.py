@@ -85,6 +85,14 @@ def shown(value: object) -> str:
     )
 
 
+def names_as_list(value: object) -> str | None:
+    """`a, b` as the list that was probably meant, `[a, b]`."""
+    if not isinstance(value, str):
+        return None
+    names = [name.strip() for name in value.split(",")]
+    return f"[{', '.join(names)}]" if all(re.fullmatch(r"[A-Za-z_][\w.-]*", name) for name in names) else None
+
+
 def invalid(kind: str, message: str, consequence: str | None = None) -> PydanticCustomError:
     """A ValueError of a kind that `structure.py` knows a rule for, with its consequence where the rule's differs."""
     return PydanticCustomError(kind, "{message}", {"message": message, "consequence": consequence})
@@ -168,7 +176,9 @@ CodePath = Annotated[
     str, Form(r"[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*", "module:name, as my_package.stages:Resize")
 ]
 Sha256 = Annotated[str, Form(r"[0-9a-f]{64}", "64 hexadecimal digits, as sha256sum prints them")]
-Version = Annotated[str, Form(r"[0-9]+\.[0-9]+\.[0-9]+", "a version of three numbers, as 2.51.0")]
+_VERSION = r"[0-9]+\.[0-9]+\.[0-9]+"
+TritonVersion = Annotated[str, Form(_VERSION, "a version of three numbers, as 2.51.0")]
+RayVersion = Annotated[str, Form(_VERSION, "a version of three numbers, as 2.60.0")]
 Port = Annotated[int, Field(ge=1024, le=65535)]
 # Both engines count in 32 bits.
 Whole = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]

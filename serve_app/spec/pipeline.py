@@ -10,15 +10,31 @@ from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchema
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
-from serve_app.spec.part import UNKNOWN, CodePath, Form, Identifier, MayBeUnknown, Part, Positive, invalid, shown
+from serve_app.spec.part import (
+    UNKNOWN,
+    CodePath,
+    Form,
+    Identifier,
+    MayBeUnknown,
+    Part,
+    Positive,
+    invalid,
+    names_as_list,
+    shown,
+)
 from serve_app.spec.replicas import StageReplicas
-from serve_app.spec.units import Duration
+from serve_app.spec.units import SomeTime
 
 
 def _one_item_each(value: Any) -> Any:
     """`[a, b]` is short for `{a: 1, b: 1}`."""
-    if type(value) is not list:
+    if value is UNKNOWN or type(value) is dict:
         return value
+    if type(value) is not list:
+        wanted = f"write {names_as_list(value) or 'a list of their names'}"
+        if value is None:
+            raise invalid("kind", f"models has no value; {wanted}")
+        raise invalid("kind", f"{shown(value)} is not a list of models; {wanted}")
     known = [name for name in value if name is not UNKNOWN]
     for name in known:
         if type(name) is not str:
@@ -116,7 +132,7 @@ class Pipeline(Part):
         description="where clients POST to"
     )
     summary: str = Field(description="one line for the API's documentation")
-    sla: Duration | None = Field(default=None, description="within this a request is answered; service.sla")
+    sla: SomeTime | None = Field(default=None, description="within this a request is answered; service.sla")
     inputs: dict[Identifier, Annotated[InputField, MayBeUnknown()]] = Field(
         min_length=1, description="what a request brings, by its names: pictures in its body, flags in its query"
     )

@@ -7,15 +7,15 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from serve_app.spec.model import Resource
-from serve_app.spec.part import Part, Sha256, Shorthand, Version
+from serve_app.spec.part import Part, RayVersion, Sha256, Shorthand, TritonVersion
 from serve_app.spec.replicas import Logging, Node, ReplicaCount, RollingUpdate
-from serve_app.spec.units import Size, SomeTime
+from serve_app.spec.units import Size, SomeSize, SomeTime
 
 
 class Triton(Part):
     """The server of a profile: where it comes from, what Ray reserves for it, and what it is started with."""
 
-    version: Version = Field(description="the oldest server this profile is meant for")
+    version: TritonVersion = Field(description="the oldest server this profile is meant for")
     requirement: str | None = Field(
         default=None, description="the wheel that carries the server, where none is on PATH"
     )
@@ -25,9 +25,9 @@ class Triton(Part):
     )
     cpus: float = Field(gt=0, description="that Ray reserves for it; not a limit (Ray: num_cpus)")
     gpus: float = Field(default=0, ge=0, description="that Ray reserves for it, and that it sees (Ray: num_gpus)")
-    memory: Size = Field(description="that Ray reserves for it; not a limit")
-    device_memory: Size | None = Field(default=None, description="of each GPU, for the checks of models' memory")
-    shared_memory: Size | None = Field(default=None, description="of /dev/shm, for the checks of tensors' sizes")
+    memory: SomeSize = Field(description="that Ray reserves for it; not a limit")
+    device_memory: SomeSize | None = Field(default=None, description="of each GPU, for the checks of models' memory")
+    shared_memory: SomeSize | None = Field(default=None, description="of /dev/shm, for the checks of tensors' sizes")
     response_cache: Size | None = Field(default=None, description="for the models with cache: true; none by default")
     rate_limit: bool = Field(default=False, description="whether instances' rate_limiter counts (Triton: --rate-limit)")
     resources: dict[str, Annotated[Resource, Shorthand("count")]] = Field(
@@ -57,5 +57,5 @@ class Profile(Part):
     onnx: Literal["python", "onnxruntime"] = Field(
         description="what runs ONNX models: the python backend's shared module, or Triton's own ONNX Runtime backend"
     )
-    ray_version: Version = Field(description="the Ray that this profile is deployed with")
+    ray_version: RayVersion = Field(description="the Ray that this profile is deployed with")
     triton: Triton = Field(description="the server")

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from serve_app.spec.part import CodePath, Form, Part, Port
 from serve_app.spec.replicas import Environment, Logging, PolicyField
-from serve_app.spec.units import Duration, Percent, Seconds, Size, SomeSeconds
+from serve_app.spec.units import Percent, SomeSeconds, SomeSize, SomeTime
 
 AbsolutePath = Annotated[str, Form(r"/.*[^/]", "a file's whole path, as /etc/tandem/tls.key")]
 RemotePackage = Annotated[
@@ -39,7 +39,7 @@ class Http(Part):
     root_path: Annotated[str, Form(r"(/[A-Za-z0-9._~-]+)+", "a path without a slash at its end, as /kyc")] | None = (
         Field(default=None, description="what a gateway in front takes off the paths of requests, for the API's links")
     )
-    keep_alive: Seconds | None = Field(
+    keep_alive: SomeSeconds | None = Field(
         default=None, description="how long a connection without requests stays open, in whole seconds; 90s"
     )
 
@@ -53,12 +53,12 @@ class Grpc(Part):
 class Service(Part):
     """Where clients find the service, how large their requests may be, and how soon they are answered."""
 
-    sla: Duration = Field(description="within this every request is answered, where its pipeline gives no other")
+    sla: SomeTime = Field(description="within this every request is answered, where its pipeline gives no other")
     host: str = Field(description="the address the ingress listens on, on every node with one; 0.0.0.0 for all of them")
     port: Port = Field(description="of HTTP")
-    upload_limit: Size = Field(description="the largest file a request may carry")
-    request_limit: Size = Field(description="the largest request, all its files together")
-    retry_after: Duration = Field(description="what a client is told to wait when the service is full")
+    upload_limit: SomeSize = Field(description="the largest file a request may carry")
+    request_limit: SomeSize = Field(description="the largest request, all its files together")
+    retry_after: SomeTime = Field(description="what a client is told to wait when the service is full")
     http: Http = Field(default=Http(), description="what is rare about HTTP")
     grpc: Grpc = Field(default=Grpc(), description="the port of gRPC; 9000")
     tls: Tls | None = Field(default=None, description="HTTPS, and gRPC over TLS; in plain text by default")
@@ -91,7 +91,7 @@ class Ray(Part):
 
     port: Port = Field(description="the head node's port, for `tandem up`")
     dashboard_port: Port = Field(description="of Ray's dashboard, for `tandem up` and `tandem drift`")
-    object_store: Size = Field(description="shared memory that Ray may use to pass requests between processes")
+    object_store: SomeSize = Field(description="shared memory that Ray may use to pass requests between processes")
     logging: Logging | None = Field(
         default=None, description="of Ray Serve's controller, and of all parts that have none of their own"
     )

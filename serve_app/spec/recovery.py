@@ -18,9 +18,12 @@ from collections.abc import Iterator
 import yaml
 
 from serve_app.spec.blame import Blame, blame
-from serve_app.spec.findings import Finding, Rule, error
+from serve_app.spec.findings import Fault, Finding, Rule, error
+from serve_app.spec.indentation import opened, without_stray
+from serve_app.spec.part import shown
 from serve_app.spec.yaml_lines import Line, Lines
 from serve_app.spec.yaml_parser import Level, Parser
+from serve_app.spec.yaml_words import MARKER, NOT_YAML, is_marker, without_odd_characters
 
 CONTROL = error(
     "Y018", "A character that cannot be seen, or is none", "no engine could use the text, and nobody could find why",
@@ -60,6 +63,8 @@ class Recovery:
         self._readings = 0
         if INVISIBLE.search(text):
             self._remove_invisible()
+        if self.is_text:
+            self._read_as_meant()
 
     def mend(self, broken: yaml.MarkedYAMLError, parser: Parser) -> None:
         """Cut out what is broken at an error of `parser`, and all that is broken below."""
@@ -87,6 +92,47 @@ class Recovery:
         self._lines.texts = [INVISIBLE.sub("", text) for text in texts]
         self.text = self._lines.text()
 
+    def _read_as_meant(self) -> None:
+        """Read past characters that are not of the spec: each is found, and changes nothing else."""
+        found = [
+            Finding(line + 1, column + 1, CONTROL.at((), f"the character {end!r} is not allowed in a line"))
+            for line, column, end in self._lines.join()
+        ]
+        texts, holder = self._lines.texts, None
+        open_lines: list[Line] = []
+        for number in range(len(texts)):
+            if len(found) > MOST:
+                self.is_cut_short = True
+                del texts[found[MOST].line - 1 :]
+                break
+            if is_marker(texts[number]):
+                found.append(Finding(number + 1, 1, MARKER))
+                texts[number] = ""
+                continue
+            line = self._lines[number]
+            if holder is not None and (line.indent > holder or not line.content):
+                continue  # a text that goes on
+            while (odd := self._odd(number, open_lines)) is not None:
+                column, fault, texts[number] = odd
+                found.append(Finding(number + 1, column + 1, fault))
+                line = self._lines[number]
+            holder = line.limit if line.value else None
+            if line.content:
+                open_lines = opened(open_lines, line)
+        self.findings += found[:MOST]
+        if len(found) > MOST:
+            self._found(NOT_READ_ON, found[MOST].line - 1, 0, f"more than {MOST} characters are not of a spec")
+        self.text = "\n".join(texts)
+
+    def _odd(self, number: int, open_lines: list[Line]) -> tuple[int, Fault, str] | None:
+        if (odd := without_odd_characters(self._lines.texts[number], self.gap)) is not None:
+            return odd
+        if (stray := without_stray(self._lines, number, open_lines)) is None:
+            return None
+        column, key, text = stray
+        what = f"{shown(self._lines.texts[number][column])} stands before {f'the key {key}' if key else 'an item'}"
+        return column, NOT_YAML.at((), what, remedy="remove it, and keep the indentation"), text
+
     def _has_to_end(self, found: Blame) -> bool:
         """Report what is broken, once. True where nothing below can be made sense of."""
         self._tries[found.line] += 1
@@ -109,6 +155,11 @@ class Recovery:
         misfit = found.misfit or self._tries[found.line] > 1
         if line.is_empty:
             self._lines.texts[found.line] = ""
+            return
+        if found.moved is not None:
+            for number, each in list(self._lines.below(found.line, found.end)):
+                if each.indent == line.indent:
+                    self._lines.texts[number] = f"{' ' * found.moved}{self._lines.texts[number].lstrip(' ')}"
             return
         columns = list(_columns(found.within))
         end = found.end or self._end(found.line, found.runs_on or line.goes_on, columns if misfit else None)

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, WithJsonSchema
 
 from serve_app.spec.part import CodePath, Form, NonNegative, Part, Positive, Shorthand, Unknown, invalid
-from serve_app.spec.units import Duration, Size, SomePercent, SomeTime, WholePercent
+from serve_app.spec.units import Duration, Size, SomePercent, SomeSize, SomeTime, WholePercent
 
 _FINEST = 0.0001
 
@@ -194,7 +194,7 @@ class Backpressure(Part):
     """What a client is answered when too many requests wait for a replica. The status alone is the short form."""
 
     status: Literal[429, 503] = Field(default=429, description="of the HTTP answer (Ray: status_code)")
-    retry_after: Duration | None = Field(default=None, description="what it is told to wait; service.retry_after")
+    retry_after: SomeTime | None = Field(default=None, description="what it is told to wait; service.retry_after")
 
 
 class Backoff(Part):
@@ -237,7 +237,7 @@ class Replicas(Part):
     )
     cpus: Amount = Field(description="that Ray reserves for each; not a limit (Ray: num_cpus)")
     gpus: Amount = Field(default=0, description="that Ray reserves for each, or a share of one (Ray: num_gpus)")
-    memory: Size = Field(description="that Ray reserves for each; not a limit")
+    memory: SomeSize = Field(description="that Ray reserves for each; not a limit")
     environment: Environment = Field(default_factory=dict, description="variables of its processes (Ray: env_vars)")
     node: Node = Field(default=Node(), description="what a node must have to run one; anything")
     max_per_node: Annotated[int, Field(ge=1, le=100)] | None = Field(

@@ -96,6 +96,7 @@ KEYS = {
     "deployments": "stages",
     "route_prefix": "route",
     "http_port": "port",
+    "image_uri": "image",
 }
 # Theirs → the spec's, and how its value is written there.
 OTHERWISE = {
@@ -119,7 +120,55 @@ OTHERWISE = {
     "placement_group_bundles": ("placement", "{beside: [{cpus: 1}]}, without the replica's own"),
     "sampling_ratio": ("sampling", "a percentage, as 1%"),
     "request_timeout_s": ("sla", "a duration with its unit, as 8s"),
+    "request_timeout": ("sla", "a duration with its unit, as 8s"),
 }
+# Theirs that the spec leaves out on purpose → why, and what to do instead.
+LEFT_OUT = {
+    **dict.fromkeys(
+        ("proxy_location", "location"),
+        (
+            "the ingress listens itself, and Ray Serve's proxies are off",
+            "write its address in service.host, and its nodes in ingress.node",
+        ),
+    ),
+    "deployment_actors": (
+        "a stage is a plain class that knows nothing of Ray", "make what it needs in its constructor",
+    ),
+    "logs_dir": ("Ray's dashboard finds logs in Ray's own folder only", "remove it"),
+    "smoothing_factor": (
+        "Ray Serve has given it up", "write upscaling_factor and downscaling_factor, in autoscaling",
+    ),
+    "upscale_smoothing_factor": ("Ray Serve has given it up", "write upscaling_factor, in autoscaling"),
+    "downscale_smoothing_factor": ("Ray Serve has given it up", "write downscaling_factor, in autoscaling"),
+    **dict.fromkeys(
+        ("conda", "py_executable"),
+        (
+            "it would be another Python, in which neither Tandem nor Triton is installed",
+            "install packages with pip, or give a whole image, both in ray.runtime_environment",
+        ),
+    ),
+    "container": ("Ray has given it up", "write image, in ray.runtime_environment"),
+    "uv": ("it installs what pip does", "write pip, in ray.runtime_environment"),
+    "excludes": (
+        "Ray Serve takes no folder of this machine, of which something could be left out",
+        "leave it out of the archive at working_dir",
+    ),
+    "java_jars": ("stages are Python", "remove it"),
+    "worker_process_setup_hook": (
+        "what prepares a process would be in two places", "prepare it in the stage's constructor",
+    ),
+    "eager_install": ("Ray Serve starts its processes at once", "remove it"),
+    "log_files": ("Ray's own files say how the preparation went", "remove it"),
+    "model_control_mode": (
+        "Tandem's Triton loads the models of the spec, and takes orders from Tandem alone",
+        "remove it; `exposed` says which models clients can call",
+    ),
+    **dict.fromkeys(
+        ("strict_model_config", "disable_auto_complete_config"),
+        ("configurations are rendered in full, and Triton completes none", "remove it"),
+    ),
+    "strict_readiness": ("it is always on: the service is ready when all its models are", "remove it"),
+}  # fmt: skip
 _UNIT = re.compile(r"_(s|sec|seconds|ms|milliseconds|us|microseconds|bytes|byte_size|kb|mb|gb|mib|gib)$")
 _PREFIXES = ("kind_", "type_", "format_", "model_", "priority_", "control_sequence_", "batch_", "data_type_")
 # Other names of values: of Triton's, NumPy's and ONNX's types, and of devices.

@@ -16,9 +16,9 @@ from serve_app.spec.document import Lost
 from serve_app.spec.findings import Fault, Place, show_place
 from serve_app.spec.part import UNKNOWN, shown
 from serve_app.spec.schema import Spec
-from serve_app.spec.spelling import closest, in_the_specs_words
-from serve_app.spec.value_words import NOT_A_CHOICE, UNKNOWN_KEY, WRONG_FORM, WRONG_KIND, describe
-from serve_app.spec.vocabulary import form_at, homes, is_list_at, nearest_unknown, part_at
+from serve_app.spec.spelling import LEFT_OUT, closest, in_the_specs_words
+from serve_app.spec.value_words import NOT_A_CHOICE, OR_REMOVE, UNKNOWN_KEY, WRONG_FORM, WRONG_KIND, describe
+from serve_app.spec.vocabulary import form_at, homes, is_list_at, nearest_unknown, nothing_at, part_at
 
 # Each round finds what the one before hid; a spec is not as deep as this.
 _ROUNDS = 24
@@ -38,23 +38,31 @@ class Structure(NamedTuple):
     bare: Spec | None = None
 
 
-def read_structure(data: dict[str, Any], unreadable: Sequence[Place] = (), lost: Sequence[Lost] = ()) -> Structure:
+def read_structure(
+    data: dict[str, Any],
+    unreadable: Sequence[Place] = (),
+    lost: Sequence[Lost] = (),
+    empty: Sequence[Place] = (),
+) -> Structure:
     """The Spec in `data` (which is changed), and what is wrong with its shape.
+
+    `empty`: keys with nothing behind them. A `null` that is written out is what a key has that is left out.
 
     What is wrong, and what could not be read, is UNKNOWN in the Spec, so that the rest can be checked. The Spec is None
     where too little is left.
     """
     if not lost:
-        return _read(data, unreadable, ())
+        return _read(data, unreadable, (), empty)
     bare = copy.deepcopy(data)
     for place, key, _ in lost:
         if type(holder := _at(bare, place)) is dict and holder.get(key, UNKNOWN) is None:
             del holder[key]
-    return _read(data, unreadable, list(dict.fromkeys(lost)))._replace(bare=_read(bare, unreadable, ()).spec)
+    whole = _read(data, unreadable, list(dict.fromkeys(lost)), empty)
+    return whole._replace(bare=_read(bare, unreadable, (), empty).spec)
 
 
-def _read(data: dict[str, Any], unreadable: Sequence[Place], lost: Sequence[Lost]) -> Structure:
-    repair = _Repair(data)
+def _read(data: dict[str, Any], unreadable: Sequence[Place], lost: Sequence[Lost], empty: Sequence[Place]) -> Structure:
+    repair = _Repair(data, empty)
     for place in unreadable:
         repair.make_unknown(place)
     for _ in range(_ROUNDS):
@@ -68,21 +76,30 @@ def _read(data: dict[str, Any], unreadable: Sequence[Place], lost: Sequence[Lost
             for place in incomplete:
                 repair.make_unknown(place)
             spec = Spec.model_validate(data, context=repair.names)
-        return Structure(spec, repair.faults, repair.renamed)
+        return Structure(spec, repair.faults + repair.nothings(), repair.renamed)
     return Structure(None, repair.faults, repair.renamed)
 
 
 class _Repair:
     """The faults found so far, and the data without them."""
 
-    def __init__(self, data: dict[str, Any]):
+    def __init__(self, data: dict[str, Any], empty: Sequence[Place]):
         self._data = data
+        self._empty = dict.fromkeys(place for place in empty if nothing_at(place) is not None)
         self._lost: set[Place] = set()
         self._refused: set[Place] = set()  # names that may be lost, and could not have been there
         self._accounted_for: set[Place] = set()  # keys that are missing because they stand under another name
         self.names: set[str] = set()  # wrong ones that are let pass, since other parts of the spec refer to them
         self.faults: list[Fault] = []
         self.renamed: list[tuple[Place, str]] = []
+        for place in empty:
+            part = part_at(place[:-1])
+            if place in self._empty or (part is not None and place[-1] not in part.model_fields):
+                self.make_unknown(place)
+
+    def nothings(self) -> list[Fault]:
+        """Keys without a value, which would be taken as left out."""
+        return [_fault(nothing_at(place), place) for place in self._empty]
 
     def round(self, problems: list[Any]) -> None:
         """Mend what one validation found: unknown keys first, since one may be another that is missing."""
@@ -114,6 +131,12 @@ class _Repair:
     def _unknown_key(self, place: Place) -> None:
         name = str(place[-1])
         holder = _at(self._data, place[:-1])
+        if name in LEFT_OUT:
+            holder.pop(name)
+            why, instead = LEFT_OUT[name]
+            what = f"there is no key {shown(name)} here"
+            self.faults.append(UNKNOWN_KEY.at(place, what, consequence=why, remedy=instead))
+            return
         part = part_at(place[:-1])
         fields = list(part.model_fields) if part else []
         foreign = in_the_specs_words(name, fields)
@@ -132,6 +155,7 @@ class _Repair:
             remedy = f"{written} {where}"
             holder.pop(name)
             for home in found:
+                self._empty.pop(home, None)  # whose own keys have too little indentation
                 self._missing_at_home((*home, meant or name))
         else:
             holder.pop(name)
@@ -242,9 +266,17 @@ def _fault(problem: Any, place: Place) -> Fault:
     words = describe(problem, place[-1] if place else "the spec")
     remedy = words.remedy
     form = form_at(place) if words.rule is WRONG_KIND else None
-    return words.rule.at(
-        place, words.what, remedy=f"write {form.wanted}" if form else remedy, consequence=words.consequence
-    )
+    if form is not None:
+        remedy = f"write {form.wanted}{OR_REMOVE if problem['input'] is None else ''}"
+    if remedy is not None and not _may_be_left_out(place):
+        remedy = remedy.removesuffix(OR_REMOVE)
+    return words.rule.at(place, words.what, remedy=remedy, consequence=words.consequence)
+
+
+def _may_be_left_out(place: Place) -> bool:
+    part = part_at(place[:-1])
+    field = part.model_fields.get(str(place[-1])) if part and place else None
+    return field is None or not field.is_required()
 
 
 def _order(problem: Any) -> int:

@@ -119,7 +119,9 @@ def microseconds(duration: timedelta) -> int:
 def show_duration(duration: timedelta) -> str:
     """The duration as the spec would write it, in the largest unit that keeps it whole."""
     exact = microseconds(duration)
-    unit = next((u for u in ("h", "min", "s", "ms") if exact and exact % _DURATION_UNITS[u][0] == 0), "us")
+    if not exact:
+        return "0s"
+    unit = next((u for u in ("h", "min", "s", "ms") if exact % _DURATION_UNITS[u][0] == 0), "us")
     return f"{exact // _DURATION_UNITS[unit][0]}{unit}"
 
 
@@ -150,6 +152,7 @@ Percent = Annotated[float, BeforeValidator(parse_percent), WithJsonSchema(_PERCE
 _SECONDS_SCHEMA = {**_quantity(_SECOND_UNITS, 0), "title": "a duration in whole seconds, as 90s"}
 Seconds = Annotated[timedelta, BeforeValidator(parse_seconds), WithJsonSchema(_SECONDS_SCHEMA)]
 SomeSeconds = Annotated[Seconds, AfterValidator(_more_than_nothing), WithJsonSchema({**_SECONDS_SCHEMA, **_SOMETHING})]
+SomeSize = Annotated[Size, AfterValidator(_more_than_nothing), WithJsonSchema({**SIZE_SCHEMA, **_SOMETHING})]
 SomeTime = Annotated[Duration, AfterValidator(_more_than_nothing), WithJsonSchema({**DURATION_SCHEMA, **_SOMETHING})]
 WholePercent = Annotated[
     Percent,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from serve_app.spec.findings import Rule, error
 from serve_app.spec.number_words import as_decimals
-from serve_app.spec.part import shown
+from serve_app.spec.part import names_as_list, shown
 from serve_app.spec.spelling import did_you_mean
 
 UNKNOWN_KEY = error(
@@ -109,6 +109,8 @@ _LENGTH = {
     "string_too_short": ("min_length", "at least", "characters"),
     "string_too_long": ("max_length", "at most", "characters"),
 }
+# Of a key without a value, where it may be left out.
+OR_REMOVE = ", or remove the key"
 _YES = ("yes", "on", "y", "1", "true")
 _NO = ("no", "off", "n", "0", "false")
 
@@ -116,10 +118,26 @@ _NO = ("no", "off", "n", "0", "false")
 def describe(problem: Any, key: str | int) -> Words:
     """The words for one of the errors of a pydantic ValidationError, of the value under `key`."""
     kind = str(problem["type"])
+    if problem["input"] is None and (kind in _OURS or kind in ("literal_error", "enum")):
+        return _no_value(problem, key)
     if kind in _OURS:
         what, _, remedy = str(problem["msg"]).partition("; ")
         return Words(_OURS[kind], what, remedy or None, problem["ctx"].get("consequence"))
     return _SAY.get(kind, _other)(problem, key)
+
+
+def _no_value(problem: Any, key: str | int) -> Words:
+    """Nothing, where a value has a form of its own."""
+    kind = str(problem["type"])
+    remedy = f"write one of {', '.join(_choices(problem))}" if kind not in _OURS else _OURS[kind].remedy
+    if _OURS.get(kind) is WRONG_KIND:
+        remedy = str(problem["msg"]).partition("; ")[2] or remedy
+    return Words(WRONG_KIND, f"{key} has no value", f"{remedy}{OR_REMOVE}")
+
+
+def _choices(problem: Any) -> list[str]:
+    expected = str(problem["ctx"]["expected"])
+    return re.findall(r"'([^']*)'", expected) or [expected]
 
 
 def _unknown_key(problem: Any, key: str | int) -> Words:
@@ -131,9 +149,7 @@ def _missing(problem: Any, key: str | int) -> Words:
 
 
 def _choice(problem: Any, key: str | int) -> Words:
-    expected = str(problem["ctx"]["expected"])
-    choices = re.findall(r"'([^']*)'", expected) or [expected]
-    value = problem["input"]
+    choices, value = _choices(problem), problem["input"]
     return Words(NOT_A_CHOICE, f"{shown(value)} is none of {', '.join(choices)}", did_you_mean(value, choices))
 
 
@@ -154,7 +170,9 @@ def _kind(noun: str) -> Callable[[Any, str | int], Words]:
     def say(problem: Any, key: str | int) -> Words:
         value = problem["input"]
         if value is None:
-            return Words(WRONG_KIND, f"{key} has no value", f"write {noun}, or remove the key")
+            return Words(WRONG_KIND, f"{key} has no value", f"write {noun}{OR_REMOVE}")
+        if noun == _MAPPING and type(value) is list and any(type(item) is dict for item in value):
+            return Words(WRONG_KIND, f"{key} has a dash before its keys", "write them without dashes")
         return Words(WRONG_KIND, f"{shown(value)} is not {noun}", _as_kind(noun, value) or f"write {noun}")
 
     return say
@@ -187,6 +205,8 @@ def _as_kind(noun: str, value: object) -> str | None:
         return "write true" if word in _YES else "write false" if word in _NO else None
     if noun == _MAPPING and isinstance(value, str) and (found := re.fullmatch(r"(\w+):([^:/\s]\S*)", value)):
         return f"put a space behind the colon, as {found[1]}: {found[2]}"
+    if noun == _LIST and (names := names_as_list(value)):
+        return f"write {names}"
     if noun in (_WHOLE_NUMBER, _NUMBER) and isinstance(value, str):
         return as_decimals(value, whole=noun == _WHOLE_NUMBER)
     return None

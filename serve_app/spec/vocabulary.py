@@ -8,8 +8,10 @@ import typing
 from collections.abc import Iterator
 from typing import Annotated, Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from serve_app.spec.findings import Place
-from serve_app.spec.part import Form, MayBeUnknown, Part
+from serve_app.spec.part import Form, MayBeUnknown, Part, Shorthand
 from serve_app.spec.schema import Spec
 
 NAME = "NAME"
@@ -25,14 +27,40 @@ def is_list_at(place: Place) -> bool:
     return typing.get_origin(_plain(_annotation(place))) is list
 
 
+def is_written_short(place: Place) -> bool:
+    """Whether the part at a place may be written as one of its values alone."""
+    return _has(place, Shorthand)
+
+
 def form_at(place: Place) -> Form | None:
     """The form that the text at a place must have, where it must have one."""
     holder = part_at(place[:-1])
     field = holder.model_fields.get(str(place[-1])) if holder else None
     annotation = field.annotation if field else _annotation(place)
-    arms = [annotation, *typing.get_args(annotation)]
+    is_union = typing.get_origin(annotation) in (typing.Union, types.UnionType)
+    arms = [annotation, *(typing.get_args(annotation) if is_union else ())]
     metadata = [each for arm in arms for each in getattr(arm, "__metadata__", ())]
     return next((each for each in [*metadata, *(field.metadata if field else [])] if isinstance(each, Form)), None)
+
+
+def nothing_at(place: Place) -> Any:
+    """What pydantic says of nothing as a value of the field at a place; None where nothing is refused anyway there."""
+    holder = part_at(place[:-1])
+    return _nothing(holder, str(place[-1])) if holder else None
+
+
+@functools.cache
+def _nothing(part: type[Part], name: str) -> Any:
+    field = part.model_fields.get(name)
+    arms = typing.get_args(field.annotation) if field else ()
+    if type(None) not in arms:
+        return None
+    rest: Any = typing.Union[tuple(arm for arm in arms if arm is not type(None))]  # noqa: UP007
+    try:
+        TypeAdapter(rest).validate_python(None)
+    except ValidationError as refused:
+        return refused.errors(include_url=False)[0]
+    return {"type": "model_type", "input": None}  # which is written short, as a value that may be left out
 
 
 def nearest_unknown(place: Place) -> Place:

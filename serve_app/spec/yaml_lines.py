@@ -14,6 +14,9 @@ _LINE = re.compile(
     re.VERBOSE,
 )
 _ENDS = re.compile(r"\r\n|[\n\r\x85\u2028\u2029]")
+_ENTRY = re.compile(r"\s*(?:-\s+)*[\w./-]+:(?=\s|$)|\s*-\s|\s*#")
+# What ends a line for YAML, and for hardly an editor.
+_ODD_ENDS = re.compile(r"\r(?!\n)|[\x85\u2028\u2029]")
 # `embedded` and `sla:8s`, of which the colon or the space behind it was forgotten.
 _WORD = re.compile(r"([\w.-]+)(?=:|\s*$|\s+#)")
 _EMPTY = re.compile(r"[\]},\s]*|\.\.\.|%(YAML|TAG)\b.*")
@@ -85,6 +88,7 @@ class Lines:
 
     def __init__(self, text: str):
         self.texts = _ENDS.split(text)
+        self._ends = _ENDS.findall(text)
 
     def __getitem__(self, number: int) -> Line:
         found = _LINE.match(self.texts[number])
@@ -100,6 +104,22 @@ class Lines:
         """The same before line `number`, the nearest first."""
         return self._content(range(min(number, len(self.texts)) - 1, -1, -1))
 
+    def join(self) -> list[tuple[int, int, str]]:
+        """Take out the ends of lines that are none, and say where they were: the line, the column, the character."""
+        found: list[tuple[int, int, str]] = []
+        if set(self._ends) == {"\r"}:
+            return found
+        texts = [""]
+        for text, end in zip(self.texts, ["\n", *self._ends], strict=True):
+            if not _ODD_ENDS.fullmatch(end) or _is_apart(texts[-1], end, text):
+                texts.append(text)
+                continue
+            if text.strip():
+                found.append((len(texts) - 2, len(texts[-1]), end))
+            texts[-1] += text
+        self.texts = texts[1:]
+        return found
+
     def text(self, first: int = 0) -> str:
         return "\n".join(self.texts[first:]) + "\n"
 
@@ -107,3 +127,10 @@ class Lines:
         for number in numbers:
             if (line := self[number]).content:
                 yield number, line
+
+
+def _is_apart(above: str, end: str, below: str) -> bool:
+    """Whether two lines with an odd end between them are two entries."""
+    if end != "\r" and above.lstrip().startswith("#"):
+        return False
+    return bool(_ENTRY.match(above) or not above.strip()) and _ENTRY.match(below) is not None

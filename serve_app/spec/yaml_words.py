@@ -47,7 +47,25 @@ _UNQUOTED = re.compile(rf"\{{.*?:\s*((?:{'|'.join(DTYPES)}|image)\[[^\]\"']*\])"
 _NO_SPACE = re.compile(r"([\w.-]+):(\S.*)")
 _LOOKED_AT = 1000
 
+# What looks like a space, a colon or a quote.
+_SPACES = "\u00a0\u1680\u2000-\u200b\u202f\u205f\u3000\ufeff"
+_COLONS = "\uff1a\ufe55\ua789\u2236"
+_QUOTES = "\u201c\u201d\u201e\u201f\u2018\u2019\u201a\u201b\u00ab\u00bb\uff02"
+_MARKER = re.compile(r"(?:<{7}|>{7}|\|{7})(?:\s.*)?|={7}\s*")
+_ODD_INDENT = re.compile(rf"([ {_SPACES}]*)(?=(?:- +)*[\w./-]+\s*[:{_COLONS}]|- |#)")
+_ODD_COLON = re.compile(rf"(\s*(?:- +)*[\w./-]+)([ {_SPACES}]*[:{_COLONS}])([ {_SPACES}]*)")
+_ODD_QUOTES = re.compile(rf"(\s*(?:- +)*(?:[\w./-]+: +)?)([{_QUOTES}])[^{_QUOTES}\"']*[{_QUOTES}]\s*(?:#.*)?")
+_IN_BRACKETS = re.compile(rf"([\[{{,:]\s*)([{_QUOTES}])([^{_QUOTES}\"']*)[{_QUOTES}](?=\s*[\]}},:])")
+_BRACKETS = re.compile(r"\s*(?:- +)*(?:[\w./-]+: +)?[\[{]")
+_ODD = re.compile(f"[{_SPACES}{_COLONS}]")
+
 DEEPER = NOT_YAML.at((), "the line is indented deeper than its mapping", remedy=_INDENT)
+
+MARKER = NOT_YAML.at(
+    (), "a conflict marker of git is left in the file", remedy="keep one side and remove the lines of the markers"
+)
+LESS = NOT_YAML.at((), "the line is indented less than the mapping that goes on below it", remedy=_INDENT)
+DASH = NOT_YAML.at((), "a dash stands before a key of a mapping", remedy="remove the dash")
 
 
 def without_colon(line: str) -> Fault:
@@ -58,6 +76,38 @@ def without_colon(line: str) -> Fault:
         return NOT_YAML.at((), f"no space behind the colon of {shown(content)}", remedy=remedy)
     remedy = "write `key: value`, and indent what goes on"
     return NOT_YAML.at((), "a line without a key and its colon", remedy=remedy)
+
+
+def is_marker(line: str) -> bool:
+    """Whether git wrote the line, between two versions of a text."""
+    return _MARKER.fullmatch(line) is not None
+
+
+def without_odd_characters(line: str, lost: str) -> tuple[int, Fault, str] | None:
+    """The column and the fault of a space, colon or quote that YAML takes for a letter, and the line as it was meant.
+
+    A value in such quotes is `lost`.
+    """
+    meant = _ODD_INDENT.sub(lambda found: " " * len(found[1]), line, count=1) if _ODD_INDENT.match(line) else line
+    if (found := _ODD_COLON.match(meant)) and (_ODD.search(found[2]) or _ODD.search(found[3])):
+        meant = f"{found[1]}: {meant[found.end() :]}"
+    if odd := _ODD.search(line) if meant != line else None:
+        name, sign = ("space", " ") if re.match(f"[{_SPACES}]", odd[0]) else ("colon", ":")
+        return odd.start(), _no_such(odd[0], name, sign), meant
+    if found := _ODD_QUOTES.fullmatch(line):
+        return found.start(2), _no_such(found[2], "quote", '"'), f"{found[1]}{lost}"
+    if _BRACKETS.match(line):
+        outside = re.sub(r"\"[^\"]*\"|(?<!\w)'[^']*'", lambda text: '"' * len(text[0]), line)
+        if (found := _IN_BRACKETS.search(outside)) and "#" not in line[: found.start()]:
+            return found.start(2), _no_such(found[2], "quote", '"'), _IN_BRACKETS.sub(r'\1"\3"', line)
+    return None
+
+
+def _no_such(odd: str, name: str, sign: str) -> Fault:
+    code = f"U+{ord(odd):04X}"
+    character = f"'{odd}' ({code})" if odd.isprintable() else code
+    remedy = f"write {sign}" if name == "quote" else "write a space" if name == "space" else f"write '{sign}'"
+    return NOT_YAML.at((), f"the character {character} is no {name}", remedy=remedy)
 
 
 def never_closed(what: str) -> Fault:

@@ -7,27 +7,97 @@ import warnings
 from collections.abc import Iterator
 
 BACKEND_UTILS = "triton_python_backend_utils"
+_CLASS = "TritonPythonModel"
+# What the backend gives each of a model's methods.
+_METHODS = {"initialize": ("self", "args"), "execute": ("self", "requests"), "finalize": ("self",)}
+# Functions that get a class and leave it as it is.
+_HARMLESS = ("super", "isinstance", "issubclass", "type", "hasattr", "getattr", "print", "repr")
 
 
 def parse_code(source: bytes, name: str) -> ast.Module:
     """The module in a file called `name`. SyntaxError, also for what the grammar alone lets pass; ValueError."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        tree = ast.parse(source, name)
-        compile(tree, name, "exec", dont_inherit=True)
+        try:
+            tree = ast.parse(source, name)
+            compile(tree, name, "exec", dont_inherit=True)
+        except (RecursionError, MemoryError) as deep:  # the parser's own stack, which MemoryError is said of too
+            raise ValueError("it is nested too deeply") from deep
     return tree
 
 
 def lack(tree: ast.Module) -> str | None:
     """What the python backend looks for in a model's module and does not find, as `has no class …`."""
     names = _names(tree.body)
-    if "TritonPythonModel" not in names and "*" not in names:
-        return "has no class TritonPythonModel"
-    found = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "TritonPythonModel"]
-    # A class with a base may have the method from there.
-    if found and not found[-1].bases and "execute" not in _names(found[-1].body):
-        return "has a class TritonPythonModel without execute"
+    if _CLASS not in names and "*" not in names:
+        return f"has no class {_CLASS}"
+    found = _own_class(tree)
+    if found is not None and "execute" not in _names(found.body) and not _is_changed(tree, "execute"):
+        return f"has a class {_CLASS} without execute"
     return None
+
+
+def odd_methods(tree: ast.Module) -> list[str]:
+    """The methods of a model's class that cannot be called as the python backend calls them, as `… in line 7`."""
+    found = _own_class(tree)
+    if found is None:
+        return []
+    bound = list(_every_name(found.body))
+    return [
+        f"{node.name}({', '.join(_parameters(node.args))}) in line {node.lineno}, and the python backend calls "
+        f"{node.name}({', '.join(_METHODS[node.name])})"
+        for node in found.body
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        and node.name in _METHODS
+        and not node.decorator_list
+        and bound.count(node.name) == 1
+        and not _takes(node.args, len(_METHODS[node.name]))
+        and not _is_changed(tree, node.name)
+    ]
+
+
+def _takes(parameters: ast.arguments, given: int) -> bool:
+    """Whether a function can be called with so many arguments, none of them by name."""
+    places = len(parameters.posonlyargs) + len(parameters.args)
+    by_name = any(default is None for default in parameters.kw_defaults)
+    fits = places - len(parameters.defaults) <= given and (given <= places or parameters.vararg is not None)
+    return fits and not by_name
+
+
+def _parameters(parameters: ast.arguments) -> list[str]:
+    """The names of a function's parameters, with a * where names alone can be given from there on."""
+    star = [f"*{parameters.vararg.arg}"] if parameters.vararg else ["*"] if parameters.kwonlyargs else []
+    named = [each.arg for each in parameters.posonlyargs + parameters.args]
+    return [*named, *star, *(each.arg for each in parameters.kwonlyargs)]
+
+
+def _own_class(tree: ast.Module) -> ast.ClassDef | None:
+    """The model's class, where all that it has is in its body: bases, a metaclass and decorators may add to it."""
+    found = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == _CLASS]
+    bound = list(_every_name(tree.body))
+    if not found or bound.count(_CLASS) > len(found) or "*" in bound:
+        return None
+    last = found[-1]
+    return None if last.bases or last.keywords or last.decorator_list else last
+
+
+def _is_changed(tree: ast.Module, method: str) -> bool:
+    """Whether a method may come to a class by an assignment, or by other code that gets the class."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and (
+            node.attr == "__dict__" or (node.attr == method and isinstance(node.ctx, ast.Store))
+        ):
+            return True
+        if isinstance(node, ast.Call):
+            called = node.func.id if isinstance(node.func, ast.Name) else None
+            if called in ("setattr", "vars", "locals", "exec"):
+                return True
+            given = [*node.args, *(each.value for each in node.keywords)]
+            if called not in _HARMLESS and any(isinstance(each, ast.Name) and each.id == _CLASS for each in given):
+                return True
+        if isinstance(node, ast.FunctionDef) and node.name in ("__getattr__", "__getattribute__"):
+            return True
+    return False
 
 
 def numpy_calls(tree: ast.Module) -> list[str]:

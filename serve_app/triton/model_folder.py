@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from serve_app.spec.model import ONNX_FILE, PYTHON, PYTHON_FILE, USUAL_FILES
 from serve_app.spec.spelling import did_you_mean
 from serve_app.spec.tensors import WIDTHS
 from serve_app.triton.backend import ONNX_MODEL
-from serve_app.triton.model_code import lack, numpy_calls, parse_code
+from serve_app.triton.model_code import lack, numpy_calls, odd_methods, parse_code
 
 NO_MODEL_FILE = error(
     "W019", "A model without its file", "Triton hangs or fails when it loads the model",
@@ -31,6 +31,11 @@ NOT_PYTHON = error("W020", "A model.py that is not valid Python", "Triton fails 
 NO_MODEL_CLASS = error(
     "W021", "A model.py without what the python backend looks for", "Triton fails to load the model, or requests fail",
     "write a class TritonPythonModel with a method execute(self, requests)",
+)  # fmt: skip
+ODD_METHOD = error(
+    "W046", "A method of a model.py that cannot be called as the python backend calls it",
+    "the call fails: Triton does not load the model, or every request fails, or nothing is finalized",
+    "write initialize(self, args), execute(self, requests) and finalize(self); what has a default may be added",
 )  # fmt: skip
 NO_LABELS = error(
     "W022", "A label file that does not exist", "Triton refuses the model",
@@ -128,9 +133,10 @@ def model_file(version: Path, config: pb.ModelConfig) -> Path | None:
     return None if name is None or config.platform == "ensemble" else version / name
 
 
-def served_versions(folder: Path, config: pb.ModelConfig) -> list[Path]:
-    """The version folders that Triton loads."""
-    return [folder / version for version in _served(_version_folders(folder), config)]
+def served_versions(folder: Path, config: pb.ModelConfig, made: Iterable[str] = ()) -> list[Path]:
+    """The version folders that Triton loads; `made` are those that are still made, beside those that are there."""
+    names = sorted({*_version_folders(folder), *made})
+    return [folder / version for version in _served(names, config)]
 
 
 # -- labels, warm-ups, initial states
@@ -259,13 +265,16 @@ def _python(file: Path, source: bytes) -> Iterator[FileFault]:
     try:
         tree = parse_code(source, str(file))
     except SyntaxError as broken:
-        yield FileFault(NOT_PYTHON, file, f"is not Python (line {broken.lineno}: {broken.msg})", about)
+        at = f"line {broken.lineno}: " if broken.lineno else ""  # an encoding has none
+        yield FileFault(NOT_PYTHON, file, f"is not Python ({at}{broken.msg})", about)
         return
     except ValueError as broken:
-        yield FileFault(NOT_PYTHON, file, f"is not Python ({broken})", about)
+        yield FileFault(NOT_PYTHON, file, f"is not Python that can be read ({broken})", about)
         return
     if lacking := lack(tree):
         yield FileFault(NO_MODEL_CLASS, file, lacking, about)
+    for odd in odd_methods(tree):
+        yield FileFault(ODD_METHOD, file, f"has {odd}", about)
     if calls := numpy_calls(tree):
         yield FileFault(NUMPY_2, file, f"calls {', '.join(calls)}", about)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import onnx
@@ -56,16 +56,12 @@ def disagreements(graph: onnx.GraphProto, model: Model, max_batch: int, base: Pl
     constants = {tensor.name for tensor in graph.initializer}
     inputs = {value.name: value.type for value in graph.input if value.name not in constants}
     outputs = {value.name: value.type for value in graph.output}
-    yield from _differences("input", inputs, model.inputs, max_batch, base)
-    yield from _differences("output", outputs, model.outputs, max_batch, base)
-    filled, kept = list(_filled_inputs(model, base)), list(_state_outputs(model, base))
-    for kind, found, own in (("input", inputs, filled), ("output", outputs, kept)):
-        for tensor in own:
-            yield from _difference(kind, found, tensor, max_batch)
-    for name in _unnamed(inputs, model.inputs, (tensor.name for tensor in filled)):
+    taken = [*_declared("input", model.inputs, base), *_filled_inputs(model, base)]
+    given = [*_declared("output", model.outputs, base), *_state_outputs(model, base)]
+    for name in (yield from _differences("input", inputs, taken, max_batch)):
         what = f"the graph takes an input {name}, and the spec's are {', '.join(model.inputs)}"
         yield NOT_GIVEN.at((*base, "inputs"), what)
-    for name in _unnamed(outputs, model.outputs, (tensor.name for tensor in kept)):
+    for name in (yield from _differences("output", outputs, given, max_batch)):
         yield NOT_SERVED.at((*base, "outputs"), f"the graph has an output {name} too")
 
 
@@ -79,11 +75,6 @@ def lost_weights(graph: onnx.GraphProto, folder: Path) -> list[str]:
         if entry.key == "location"
     }
     return sorted(location for location in locations if not os.path.isfile(folder / location))
-
-
-def _unnamed(found: Iterable[str], *named: Iterable[str]) -> list[str]:
-    known = {name for names in named for name in names}
-    return [name for name in found if name not in known]
 
 
 @dataclass(frozen=True)
@@ -117,27 +108,37 @@ def _state_outputs(model: Model, base: Place) -> Iterator[_Wanted]:
         yield _Wanted(state.output, place, state.tensor.dtype, list(state.tensor.dims))
 
 
-def _differences(
-    kind: str,
-    found: Mapping[str, onnx.TypeProto],
-    entries: Mapping[str, Input] | Mapping[str, Output],
-    max_batch: int,
-    base: Place,
-) -> Iterator[Fault]:
+def _declared(kind: str, entries: Mapping[str, Input] | Mapping[str, Output], base: Place) -> Iterator[_Wanted]:
+    """Inputs that requests bring, or outputs that answers hold."""
     for name, entry in entries.items():
         reshaped = entry.reshape is not None
         # Triton puts the elements of ragged requests one behind the other, whatever the spec's dimensions.
         ragged = isinstance(entry, Input) and entry.ragged
         dims = None if ragged else list(entry.tensor.dims if entry.reshape is None else entry.reshape)
-        wanted = _Wanted(name, (*base, f"{kind}s", name), entry.tensor.dtype, dims, reshaped)
-        yield from _difference(kind, found, wanted, max_batch)
+        yield _Wanted(name, (*base, f"{kind}s", name), entry.tensor.dtype, dims, reshaped)
+
+
+def _differences(
+    kind: str, found: Mapping[str, onnx.TypeProto], wanted: Sequence[_Wanted], max_batch: int
+) -> Generator[Fault, None, list[str]]:
+    """Returns what the graph has beside all that is wanted. One name that is wrong on each side is the same tensor."""
+    beside = [name for name in found if name not in {tensor.name for tensor in wanted}]
+    lost = [tensor for tensor in wanted if tensor.name not in found]
+    renamed = len(lost) == len(beside) == 1
+    for tensor in wanted:
+        if tensor.name in found:
+            yield from _difference(kind, found, tensor, max_batch)
+            continue
+        remedy = f"call it {beside[0]}" if renamed else None
+        yield NO_TENSOR.at(tensor.place, f"the graph's {kind}s are {', '.join(found) or 'none'}", remedy=remedy)
+        if renamed:
+            yield from _difference(kind, found, replace(tensor, name=beside[0]), max_batch)
+    return [] if renamed else beside
 
 
 def _difference(kind: str, found: Mapping[str, onnx.TypeProto], wanted: _Wanted, max_batch: int) -> Iterator[Fault]:
     name = wanted.name
-    if name not in found:
-        yield NO_TENSOR.at(wanted.place, f"the graph's {kind}s are {', '.join(found) or 'none'}")
-    elif not found[name].HasField("tensor_type"):
+    if not found[name].HasField("tensor_type"):
         yield OTHER_TYPE.at(wanted.place, f"the graph's {name} is a {found[name].WhichOneof('value')}, no tensor")
     else:
         yield from _tensor(kind, found[name].tensor_type, wanted, max_batch)

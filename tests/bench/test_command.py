@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from click.testing import CliRunner, Result
 
 from serve_app.cli import main
+from tests.rules.case import patched
 
 QUICK = ("--warm-up", "0", "--window", "0.1", "--windows", "2")
 
@@ -145,6 +147,25 @@ def test_a_load_without_any_answer_ends_with_1_and_its_figures(url: str, file: s
 def test_wrong_usage_ends_with_2(arguments: tuple[str, ...], says: str) -> None:
     result = bench(*arguments)
     assert (result.exit_code, says in " ".join(result.stderr.split())) == (2, True), result.stderr
+
+
+@pytest.mark.parametrize(
+    ("exposed", "says"), [(False, "m is not exposed: write `exposed: true`"), (True, "no service at")]
+)
+def test_a_model_of_the_spec_has_to_be_exposed(
+    exposed: bool, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TANDEM_PROJECT", str(tmp_path))
+    (tmp_path / "cluster").mkdir()
+    spec = patched({"models": {"m": {"exposed": exposed}}})
+    spec["service"]["port"] = 1024  # nobody's
+    (tmp_path / "cluster/spec.yaml").write_text(yaml.safe_dump(spec))
+    result = bench("m", *QUICK)
+    assert (result.exit_code, says in result.stderr) == (1, True), result.stderr
+
+
+def test_models_of_sequences_are_said_to_be_left_out() -> None:
+    assert "not of sequences" in " ".join(bench("--help").stdout.split())
 
 
 @pytest.mark.parametrize("scheme", ["http", "grpc"])

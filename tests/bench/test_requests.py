@@ -65,6 +65,12 @@ def test_a_shape_for_no_input_is_refused() -> None:
         contents_for(PICTURE, {"picture": [1]})
 
 
+def test_a_model_of_sequences_is_refused_with_what_to_do() -> None:
+    taken = config('sequence_batching {} input [{name: "x" data_type: TYPE_FP32 dims: [1]}]')
+    with pytest.raises(BenchError, match=r"m takes sequences \(sequence_batching\), .* a correlation ID; .*route"):
+        contents_for(taken, {})
+
+
 @pytest.mark.parametrize(
     ("data_type", "wire", "size"),
     [("BOOL", "BOOL", 6), ("INT64", "INT64", 48), ("FP16", "FP16", 12), ("BF16", "BF16", 12), ("STRING", "BYTES", 48)],

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from serve_app.drift.difference import Drift
-from serve_app.drift.of_cluster import cluster_drift, not_compared
+from serve_app.drift.of_cluster import cluster_drift, not_compared, port_drift
 from serve_app.drift.report import render_json, render_text
 from serve_app.render.ray_serve import serve_config
 from serve_app.spec import Spec
@@ -55,13 +55,28 @@ def test_a_ray_that_does_not_tell_of_tracing_is_no_difference() -> None:
 
 def test_what_ray_tells_nobody_is_said_where_the_spec_gives_it() -> None:
     def places(ray: dict[str, Any]) -> list[str]:
-        return not_compared(Spec.model_validate(patched({"ray": ray})))
+        return not_compared(Spec.model_validate(patched({"ray": ray})), knows_ports=True)
 
     level = {"level": "debug"}
     assert places({"logging": level}) == []
     assert places({"application_logging": level}) == []
     assert places({"logging": level, "application_logging": level}) == ["ray.logging"]
     assert places({"controller_environment": {"A": "1"}}) == ["ray.controller_environment"]
+
+
+def test_the_ports_of_a_head_node_of_tandem_up_are_compared() -> None:
+    spec = Spec.model_validate(patched({"ray": {"port": 7001, "dashboard_port": 7002}}))
+    assert list(port_drift(spec, "http://127.0.0.1:7002", 7001)) == []
+    remedy = "no redeploy changes it: `tandem down`, then `tandem up`"
+    assert list(port_drift(spec, "http://127.0.0.1:8265", 6379)) == [
+        Drift("head node", "ray.port", "6379", "7001", None, remedy),
+        Drift("head node", "ray.dashboard_port", "8265", "7002", None, remedy),
+    ]
+
+
+def test_the_ports_of_another_cluster_are_said_not_to_be_compared() -> None:
+    spec = Spec.model_validate(patched({}))
+    assert not_compared(spec, knows_ports=False) == ["ray.port", "ray.dashboard_port"]
 
 
 def test_people_and_scripts_are_told_what_was_not_compared() -> None:

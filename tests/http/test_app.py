@@ -7,21 +7,27 @@ from typing import Any
 
 import httpx
 import pytest
+import yaml
 
 from serve_app.admission import Admission, AdmissionLimits
 from serve_app.http.app import build_app
 from serve_app.http.front import Front
 from serve_app.problem import Problem
-from tests.http.conftest import BOTH, PICTURE, SPEC, Service, failing, problem_code
+from serve_app.spec import Spec
+from tests.http.conftest import BOTH, PICTURE, SPEC, SPEC_FILE, Service, failing, problem_code
 
 PART = b'--b\r\nContent-Disposition: form-data; name="a"\r\n\r\nx\r\n--b--\r\n'
 
 
+def client_of(spec: Spec, service: Service) -> httpx.AsyncClient:
+    api = build_app(spec, service.run, service.ready, Admission(AdmissionLimits.of(spec)))
+    transport = httpx.ASGITransport(Front(api, no_protocol), raise_app_exceptions=False)
+    return httpx.AsyncClient(transport=transport, base_url="http://test")
+
+
 @pytest.fixture
 async def client(service: Service) -> AsyncIterator[httpx.AsyncClient]:
-    api = build_app(SPEC, service.run, service.ready, Admission(AdmissionLimits.of(SPEC)))
-    transport = httpx.ASGITransport(Front(api, no_protocol), raise_app_exceptions=False)
-    async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+    async with client_of(SPEC, service) as client:
         yield client
 
 
@@ -295,3 +301,20 @@ async def test_the_documentation_describes_every_pipeline(client: httpx.AsyncCli
     }  # fmt: skip
     assert (await client.get("/docs")).status_code == 200
     assert "over gRPC on port 9000" in schema["info"]["description"]
+
+
+@pytest.mark.parametrize("most", [101, 999])
+async def test_as_many_pictures_as_the_pipeline_takes_can_be_sent(service: Service, most: int) -> None:
+    data = yaml.safe_load(SPEC_FILE.read_text())
+    data["pipelines"]["verify"]["inputs"]["frames"] = f"image[{most}..{most}]"
+    async with client_of(Spec.model_validate(data), service) as client:
+
+        async def post(frames: int, *more: tuple[str, bytes]) -> httpx.Response:
+            both = [("selfie", PICTURE), ("document", PICTURE)]
+            return await client.post("/v1/verify", files=[*both, *[("frames", PICTURE)] * frames, *more])
+
+        assert (await post(most)).status_code == 200
+        assert service.inputs["frames"] == [PICTURE] * most
+        assert problem_code(await post(most + 1), 400) == "too_many_files"
+        unknown = await post(most, ("c", PICTURE))
+        assert (problem_code(unknown, 400), unknown.json()["field"]) == ("unknown_field", "c")

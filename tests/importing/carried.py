@@ -71,6 +71,10 @@ CARRIED = {
         parameters {{ key: "ключ" value {{ string_value: "" }} }}
         metric_tags {{ key: "a" value: "b" }}
     """,
+    "a histogram": f"""{PYTHON} model_transaction_policy {{ decoupled: true }} model_metrics {{ metric_control [{{
+        metric_identifier {{ family: "nv_inference_first_response_histogram_ms" }}
+        histogram_options {{ buckets: [0, 0.1, 0.25, 5, 1000.001] }}
+    }}] }}""",
     "the cache": f"{PYTHON} response_cache {{ enable: true }}",
     "decoupled answers": f"{PYTHON} model_transaction_policy {{ decoupled: true }}",
     "tensors": """backend: "onnxruntime" max_batch_size: 4

@@ -57,6 +57,7 @@ def test_the_rules_of_calls_apply(repository: Repository) -> None:
         ('pb_utils.InferenceRequest(model_name=f"{self.size}_double")', "known only when it runs (f"),
         ("pb_utils.InferenceRequest(**self.request)", "known only when it runs"),
         ("pb_utils.InferenceRequest(*self.request)", "known only when it runs"),
+        (f"pb_utils.InferenceRequest(model_name={'size+' * 900}size)", "known only when it runs (…)"),
         ("pb_utils.InferenceRequest(model_name='treble')", "calls 'treble', and the repository has no such model"),
     ],
 )
@@ -77,3 +78,12 @@ def test_code_that_is_no_python_of_today_is_listed(content: bytes, repository: R
     (line,) = repository.imported().unclear
     assert line.startswith("m: m/1/old.py ")
     assert line.endswith("which models does it call?")
+
+
+@pytest.mark.parametrize("code", [f"x = {'1+' * 100000}1\n", f"x = {'-' * 200000}1\n"], ids=["a long sum", "signs"])
+def test_code_that_is_nested_too_deeply_is_listed(code: str, repository: Repository) -> None:
+    add(repository, "None")
+    (repository.folder / "m/1/model.py").write_text(code)
+    assert repository.imported().unclear == [
+        "m: m/1/model.py cannot be read (it is nested too deeply): which models does it call?"
+    ]

@@ -6,11 +6,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 from click.testing import CliRunner, Result
 
 from serve_app.cli import main
 from serve_app.project import Project, write_files
 from tests.importing.conftest import PYTHON, Repository
+
+OWN = Path(__file__).parents[2] / "model_repository"
 
 
 @pytest.fixture
@@ -151,6 +154,48 @@ def test_findings_in_a_spec_that_is_printed_are_placed_in_standard_output(
     file, line, _ = finding.split(":", 2)
     assert file == "<stdout>"
     assert "preferred_sizes: [16]" in result.stdout.splitlines()[int(line) - 1]
+
+
+def test_files_that_go_wrong_have_another_heading_than_those_that_are_missing(
+    repository: Repository, project: Project
+) -> None:
+    for name in ("lacking", "misread"):
+        repository.add(name, PYTHON, "1/nothing")
+    code = "class TritonPythonModel:\n    def execute(self, requests): requests[0].as_numpy()\n"
+    (repository.folder / "misread/1/model.py").write_text(code)
+    lines = tandem(repository.folder).stderr.splitlines()
+    missing = lines.index(f"files in {repository.folder} that are missing or unfit:")
+    assert lines[missing + 1] == "  lacking/1/model.py is missing"
+    assert lines[missing + 2] == f"files in {repository.folder} with which the models load, and then go wrong:"
+    assert lines[missing + 3].startswith("  misread/1/model.py calls as_numpy() in line 2: ")
+
+
+def test_every_port_is_written(repository: Repository, project: Project) -> None:
+    repository.add("m", PYTHON, "1/model.py")
+    tandem(repository.folder)
+    written = yaml.safe_load(project.spec_file.read_text())
+    assert written["service"]["grpc"] == {"port": project.spec().service.grpc.port}
+
+
+def test_tandems_own_repository_renders_and_validates_but_for_what_is_not_carried(project: Project) -> None:
+    """Its ONNX models have become python models, whose code Tandem rendered and would not write back."""
+    shutil.copytree(OWN, project.repository, ignore=shutil.ignore_patterns("*.onnx*", "labels.txt", "__pycache__"))
+    for code in project.repository.glob("*/1/model.py"):
+        (code.parent / "model.onnx").touch()
+    (project.repository / "paddleocr_rec/labels.txt").write_text("a\n")
+    shown = tandem("model_repository").stderr
+    code = {path: path.read_text() for path in project.repository.glob("*/1/model.py")}
+    variants = sorted(path.relative_to(project.root) for path in project.repository.glob("*/configs/*.pbtxt"))
+    rendered = CliRunner().invoke(main, ["render"])
+    left = [line for line in rendered.stdout.splitlines() if line.startswith("left over")]
+    assert left == [f"left over: {path}: the spec asks for it no more; remove it" for path in variants]
+    for path in variants:
+        assert f"  {path.parts[1]}: configs/{path.name}: a variant of the configuration" in shown
+        path.unlink()
+    assert CliRunner().invoke(main, ["render", "--check"]).exit_code == 0
+    assert {path: path.read_text() for path in code} == code
+    validated = CliRunner().invoke(main, ["validate"])
+    assert (validated.exit_code, validated.stdout) == (0, "cluster/spec.yaml: fine\n")
 
 
 def test_what_the_code_may_call_is_the_users_to_say(repository: Repository, project: Project) -> None:

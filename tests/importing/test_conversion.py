@@ -10,6 +10,7 @@ from serve_app.importing.equivalence import normalised
 from serve_app.importing.error import RepositoryError
 from serve_app.importing.repository import Found
 from serve_app.render.triton import model_config
+from serve_app.spec.schema import ProfileName
 from tests.importing.carried import CARRIED, ENSEMBLE, NATIVE
 from tests.importing.conftest import PYTHON, TENSORS, Repository, lost, original
 
@@ -224,6 +225,17 @@ def test_a_value_that_the_spec_refuses_keeps_its_model_out_and_says_why(reposito
     assert [found.name for found in imported.carried] == ["good"]
 
 
+@pytest.mark.parametrize("bound", ["0.0001", "-1", "nan", "inf", "1e300"])
+def test_a_bucket_that_is_no_duration_keeps_its_model_out(bound: str, repository: Repository) -> None:
+    repository.add("good", PYTHON)
+    control = f'metric_identifier {{ family: "f" }} histogram_options {{ buckets: [{bound}] }}'
+    repository.add("m", f"{PYTHON} model_metrics {{ metric_control [{{ {control} }}] }}")
+    imported = repository.imported()
+    (loss,) = lost(imported)
+    assert loss.startswith("m: a histogram has a bucket of ")
+    assert [found.name for found in imported.carried] == ["good"]
+
+
 def test_what_triton_would_refuse_is_carried_and_found_in_the_spec(repository: Repository) -> None:
     repository.add("m", f"{PYTHON} dynamic_batching {{ preferred_batch_size: [16] }}", "1/model.py")
     imported = repository.imported()
@@ -244,6 +256,24 @@ def test_files_without_which_a_model_does_not_load_are_named(repository: Reposit
         "m/1/model.py is missing",
         "n holds no version",
     ]
+
+
+@pytest.mark.parametrize("profile", ["embedded", "gpu"])
+def test_code_that_the_server_misreads_is_told_from_files_that_are_missing(
+    repository: Repository, profile: ProfileName
+) -> None:
+    """Only the wheel's Triton, that of the embedded profile, was compiled against NumPy 1."""
+    labelled = PYTHON.replace('name: "y"', 'name: "y" label_filename: "labels.txt"')
+    repository.add("m", labelled, "1/model.py")
+    code = "class TritonPythonModel:\n    def execute(self, requests):\n        requests[0].as_numpy()\n"
+    (repository.folder / "m/1/model.py").write_text(code)
+    (repository.folder / "m/labels.txt").write_text("a\n")
+    imported = repository.imported(profile)
+    assert imported.unfit == []
+    misread = "m/1/model.py calls as_numpy() in line 3: the python backend of Triton 2.51 and older"
+    labels = "m/labels.txt has 1 labels for 4 values: labels and classes do not belong together"
+    assert imported.doubtful[0] == labels
+    assert [line.startswith(misread) for line in imported.doubtful[1:]] == ([True] if profile == "embedded" else [])
 
 
 def test_a_folder_without_models_is_refused_with_what_is_expected(repository: Repository) -> None:

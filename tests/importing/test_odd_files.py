@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from click.testing import CliRunner, Result
 from serve_app.cli import main
 from serve_app.importing.error import RepositoryError
 from serve_app.importing.repository import read_repository
+from serve_app.spec.load import examine_file
 from tests.importing.conftest import PYTHON, Repository, lost
 from tests.test_files import ODD
 
@@ -162,3 +164,31 @@ def test_a_folder_of_the_spec_that_is_a_file_is_told(repository: Repository, tmp
     result = tandem(repository.folder, "--output", tmp_path / "cluster/spec.yaml")
     assert result.exit_code == 1
     assert result.stderr.startswith(f"Error: {tmp_path / 'cluster/spec.yaml'} cannot be written: ")
+
+
+def test_a_spec_that_is_larger_than_one_may_be_is_said_to_be(repository: Repository, tmp_path: Path) -> None:
+    entries = "".join(f'parameters {{ key: "k{index}" value {{ string_value: "v" }} }} ' for index in range(25_000))
+    repository.add("m", PYTHON + entries, "1/model.py")
+    result = tandem(repository.folder, "--output", tmp_path / "spec.yaml")
+    assert result.exit_code == 1
+    assert "m: the spec cannot be read as it is" in result.stderr
+    assert " bytes, more than 262144" in result.stderr
+    assert [finding.code for finding in examine_file(tmp_path / "spec.yaml").findings] == ["Y007"]
+
+
+def test_a_name_with_a_line_break_breaks_no_line(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "project").mkdir()
+    monkeypatch.chdir(tmp_path / "project")
+    repository.add("a\nb's", PYTHON.replace("max_batch_size", 'name: "c\\nd" max_batch_size'), "1/labels.txt")
+    repository.add("e\nf", "nonsense")
+    result = tandem(repository.folder, "--output", tmp_path / "spec.yaml")
+    lines = result.stderr.splitlines()
+    assert result.exit_code == 1
+    assert r"  a\u000ab's: a\u000ab's/config.pbtxt calls it 'c\nd'" in lines
+    assert any(line.startswith(r"  e\u000af: e\u000af/config.pbtxt:1: ") for line in lines)
+    assert r"  a\u000ab's/1/model.py is missing" in lines
+    (copy,) = (line for line in lines if "cp -R" in line)
+    subprocess.run(["bash", "-c", copy], check=True)
+    assert (tmp_path / "project/model_repository/a\nb's/config.pbtxt").is_file()

@@ -81,6 +81,8 @@ async def test_a_face_that_is_aligned_already_needs_no_detector(faces, arcface, 
 async def test_a_picture_that_is_not_square_is_no_aligned_crop(faces):
     picture = jpeg(np.zeros((112, 120, 3), np.uint8))
     assert await problem_of(faces.embed(picture, aligned=True)) == (422, "not_square", "image")
+    with pytest.raises(Problem, match="send the picture that it was cut from, without `aligned`"):
+        await faces.embed(picture, aligned=True)
 
 
 async def test_both_crops_go_to_the_embedding_network_as_one_batch(faces, arcface, photos):

@@ -123,6 +123,7 @@ CODES = {
     "other_later": DECOUPLED.format(last=3),
     "of_sequences": ECHO,
     "without_batch": ECHO,
+    "large": ECHO,
     "late": ECHO,
 }
 TENSORS = {"inputs": {"x": "float32[4]"}, "outputs": {"y": "float32[4]"}, "max_batch": 4}
@@ -150,10 +151,14 @@ PATCH = {
             "sequence": {"oldest": {"max_candidates": 2}, "idle_timeout": "5s"},
         },
         "without_batch": {"max_batch": 0, "unscheduled": True, "batching": None},
+        "large": {"inputs": {"x": f"float32[{2**28 + 1}]"}},
     },
     "ensembles": {
         "twice": {**TENSORS, "steps": steps("good", "good")},
         "with_a_bad_one": {**TENSORS, "steps": steps("good", "no_module")},
+        "over_sequences": {**TENSORS, "max_batch": 1, "steps": steps("of_sequences", "good")},
+        "around_it": {**TENSORS, "max_batch": 1, "steps": steps("over_sequences")},
+        "wide": {**TENSORS, "inputs": {"x": "float32[-1]"}, "steps": steps("good")},
     },
 }
 
@@ -170,8 +175,12 @@ def checked(tmp_path_factory: pytest.TempPathFactory) -> Checked:
 
 
 @pytest.mark.parametrize(
-    "name", ["good", "shrinks", "calls", "decoupled", "of_sequences", "without_batch", "late", "twice"]
-)
+    "name",
+    [
+        "good", "shrinks", "calls", "decoupled", "of_sequences", "without_batch", "late", "twice", "over_sequences",
+        "around_it", "wide",
+    ],
+)  # fmt: skip
 def test_a_sound_model_or_ensemble_has_no_finding(checked: Checked, name: str) -> None:
     assert checked.of(name) == []
 
@@ -192,6 +201,7 @@ def test_a_sound_model_or_ensemble_has_no_finding(checked: Checked, name: str) -
         ("of_numpy", "L016", "models.of_numpy.outputs.y", "y is FP32[1, 4], 16 bytes, and comes with 0"),
         ("refuses", "L007", "models.refuses", "all zeros"),
         ("kills_triton", "L010", "models.kills_triton", "Triton was killed by SIGKILL"),
+        ("large", "L011", "models.large", "a request has more than 1GiB, which is not sent"),
         ("with_a_bad_one", "L011", "ensembles.with_a_bad_one", "it needs no_module"),
     ],
 )

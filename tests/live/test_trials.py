@@ -35,7 +35,7 @@ def tried(spec: Spec, name: str = "m", folder: Path = Path("/nowhere")) -> list[
 
 def contents(spec: Spec, folder: Path, batch: int | None = 1) -> list[bytes]:
     (trial,) = trials(spec, "m", folder)
-    return list(request("m", "1", spec.models["m"], trial.samples[0], batch).raw_input_contents)
+    return list(request(spec, "m", "1", trial.samples[0], batch).raw_input_contents)
 
 
 def test_without_a_warmup_the_smallest_requests_come_first() -> None:
@@ -113,6 +113,77 @@ def test_one_item_and_as_many_as_the_model_takes_are_tried(
     model: dict[str, Any], wanted: list[list[int | None]]
 ) -> None:
     spec = spec_of(model)
-    served = spec.models["m"]
-    found = [batches(served, served.max_batch, trial) for trial in trials(spec, "m", Path("/nowhere"))]
+    found = [batches(spec, "m", spec.models["m"].max_batch, trial) for trial in trials(spec, "m", Path("/nowhere"))]
     assert found == wanted
+
+
+def ensemble(of: str = "m", **fields: Any) -> dict[str, Any]:
+    """An ensemble of one step, whose input may have any size."""
+    step = {"model": of, "takes": {"x": "x"}, "gives": {"y": "y"}}
+    return {"inputs": {"x": "float32[-1]"}, "outputs": {"y": "float32[-1]"}, "max_batch": 8, "steps": [step], **fields}
+
+
+def test_an_ensembles_dimension_that_varies_is_tried_as_its_step_has_it() -> None:
+    spec = spec_of({}, ensembles={"e": ensemble(), "outer": ensemble("e")})
+    assert tried(spec, "e") == tried(spec, "outer") == [("", [{"x": (4,)}])]
+    spec = spec_of({"inputs": {"x": "float32[-1, 3]"}}, ensembles={"e": ensemble(inputs={"x": "float32[-1, -1]"})})
+    assert tried(spec, "e") == [("", [{"x": (size, 3)} for size in (1, 32, 256)])]
+
+
+def test_a_batch_dimension_that_only_one_of_the_two_has_changes_nothing_there() -> None:
+    unbatched = ensemble(inputs={"x": "float32[-1, -1]"}, outputs={"y": "float32[-1, -1]"}, max_batch=0)
+    assert tried(spec_of({}, ensembles={"e": unbatched}), "e") == [("", [{"x": (size, 4)} for size in (1, 32, 256)])]
+    spec = spec_of({"inputs": {"x": "float32[-1, 4]"}, "max_batch": 0}, ensembles={"e": ensemble()})
+    assert tried(spec, "e") == [("", [{"x": (4,)}])]
+
+
+SEQUENCE = {"idle_timeout": "1s"}
+
+
+@pytest.mark.parametrize("name", ["m", "e", "outer"])
+def test_a_model_of_sequences_and_an_ensemble_of_it_are_tried_with_a_whole_sequence(name: str) -> None:
+    model = {"sequence": SEQUENCE, "batching": None}
+    spec = spec_of(model, ensembles={"e": ensemble(), "outer": ensemble("e")})
+    (trial,) = trials(spec, name, Path("/nowhere"))
+    assert batches(spec, name, 8, trial) == [1]
+    sent = request(spec, name, "1", trial.samples[0], 1).parameters
+    assert (sent["sequence_id"].int64_param, sent["sequence_start"].bool_param) == (1, True)
+    assert sent["sequence_end"].bool_param
+
+
+def test_an_ensemble_without_sequences_is_tried_without() -> None:
+    spec = spec_of({}, ensembles={"e": ensemble()})
+    (trial,) = trials(spec, "e", Path("/nowhere"))
+    assert batches(spec, "e", 8, trial) == [1, 8]
+    assert dict(request(spec, "e", "1", trial.samples[0], 1).parameters) == {}
+
+
+@pytest.mark.parametrize(
+    ("model", "wanted"),
+    [
+        ({"inputs": {"x": "float32[999999999999999999]"}}, []),
+        ({"inputs": {"x": f"float32[{2**28}]"}}, [{"x": (2**28,)}]),
+        ({"inputs": {"x": f"float32[{2**28 + 1}]"}}, []),
+        ({"inputs": {"x": f"float32[{2**27}]", "z": f"float32[{2**27 + 1}]"}}, []),
+        (
+            {"inputs": {"x": "float32[-1, -1, -1, -1]"}},
+            [{"x": (size, size, size, size)} for size in (1, 32)],
+        ),
+        (
+            {**VARIES, "warmup": [warmup({"x": {"fill": "random", "tensor": f"float32[{2**28 + 1}]"}})]},
+            [],
+        ),
+    ],
+    ids=["huge", "the largest", "larger", "two inputs", "varying", "a warm-up"],
+)
+def test_what_is_too_large_to_send_is_not_made(model: dict[str, Any], wanted: list[Dims]) -> None:
+    ((_, found),) = tried(spec_of(model))
+    assert found == wanted
+
+
+def test_random_values_of_a_large_warmup_are_made() -> None:
+    tensor = f"uint8[{2**28}]"
+    inputs = {"x": {"fill": "random", "tensor": tensor}}
+    (sent,) = contents(spec_of({"inputs": {"x": "uint8[-1]"}, "warmup": [warmup(inputs)]}), Path("/nowhere"))
+    assert len(sent) == 2**28
+    assert sent[:1000] != bytes(1000)

@@ -88,7 +88,7 @@ def replicas(draw: Draw, cluster: Cluster, *, of_stage: bool) -> dict[str, Any]:
     ongoing = draw(st.integers(1, 64))
     entry: dict[str, Any] = {
         "cpus": draw(AMOUNTS),
-        "memory": draw(sizes(0, 1024)),
+        "memory": draw(sizes(1, 1024)),
         "max_ongoing_requests": ongoing,
         "max_queued_requests": draw(st.integers(1, 100)),
     }
@@ -112,7 +112,7 @@ def replicas(draw: Draw, cluster: Cluster, *, of_stage: bool) -> dict[str, Any]:
             gpus=st.sampled_from([0, 0.25, 1, 2]),
             environment=ENVIRONMENT,
             node=NODE,
-            backpressure=st.sampled_from([429, 503]) | given(status=st.just(503), retry_after=durations(0, 5_000_000)),
+            backpressure=st.sampled_from([429, 503]) | given(status=st.just(503), retry_after=durations(1, 5_000_000)),
             health_check_period=durations(1_000_000, 20_000_000),
             health_check_timeout=durations(1_000_000, 20_000_000),
             drain_wait=seconds(0, 3),
@@ -240,7 +240,7 @@ def services(draw: Draw, ports: list[int]) -> dict[str, Any]:
         "port": ports[0],
         "upload_limit": f"{limit}MiB",
         "request_limit": f"{limit + draw(st.integers(0, 9))}MiB",
-        "retry_after": draw(durations(0, 10_000_000)),
+        "retry_after": draw(durations(1, 10_000_000)),
         "grpc": {"port": ports[1]},
         **draw(given(http=given(root_path=st.just("/kyc/v1"), keep_alive=seconds(1, 200)), tls=tls)),
     }
@@ -279,5 +279,6 @@ def rays(draw: Draw, cluster: Cluster, ports: list[int]) -> dict[str, Any]:
 @st.composite
 def acceptances(draw: Draw) -> list[dict[str, Any]]:
     warnings = sorted(code for code, rule in RULES.items() if rule.severity == "warning")
-    entry = plain(code=st.sampled_from(warnings), at=TEXTS | st.just("models.m0"), because=TEXTS)
+    places = st.sampled_from(["models", "models.m0", "ingress", "profiles"])
+    entry = plain(code=st.sampled_from(warnings), at=places, because=TEXTS)
     return draw(st.lists(entry, max_size=2))

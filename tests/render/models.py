@@ -17,7 +17,6 @@ from tests.render.values import (
     TEXTS,
     Draw,
     durations,
-    fractions,
     given,
     sizes,
     tensors,
@@ -214,7 +213,9 @@ def models(draw: Draw, where: Where) -> dict[str, Any]:
     elif scheduler == "unscheduled":
         entry["unscheduled"] = True
     if where.gpu_only:
-        buckets = st.lists(fractions(0.1, 1000), min_size=1, unique=True).map(sorted)
+        buckets = st.lists(st.integers(1, 10**6), min_size=1, unique=True).map(
+            lambda us: [f"{n}us" for n in sorted(us)]
+        )
         family = "nv_inference_first_response_histogram_ms"
         entry |= draw(given(metrics=st.fixed_dictionaries({family: st.fixed_dictionaries({"buckets": buckets})})))
     if own_code and scheduler != "sequence":

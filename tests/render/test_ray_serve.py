@@ -289,6 +289,15 @@ def test_whatever_ray_can_prepare_on_a_node_can_be_said_unless_there_is_a_reason
     assert there - said == set(ENVIRONMENT_NOT_OFFERED)
 
 
+@pytest.mark.parametrize("name", sorted({each.rpartition(".")[2] for each in {*NOT_OFFERED, *ENVIRONMENT_NOT_OFFERED}}))
+def test_what_is_not_offered_is_answered_with_what_to_write_instead(name: str) -> None:
+    if name.startswith("_"):
+        return  # nobody can give it to Ray either
+    (found,) = report(ingress(**{name: 1})).findings
+    assert found.code == "Y010"
+    assert (found.fault.consequence, found.fault.remedy) != (found.fault.rule.consequence, found.fault.rule.remedy)
+
+
 def test_ray_takes_what_is_to_be_prepared() -> None:
     environment = serve_config(spec(EVERYTHING))["applications"][0]["runtime_env"]
     assert RuntimeEnv(**environment)["config"]["setup_timeout_seconds"] == 1200

@@ -56,7 +56,7 @@ def test_tensors_are_rendered_without_the_batch_dimension(spec: Spec) -> None:
 def test_the_queue_delay_is_a_quarter_of_the_budget_unless_given(spec: Spec) -> None:
     assert spec.models["arcface"].latency_budget.total_seconds() == 0.15
     assert config(spec, "arcface/configs/gpu.pbtxt").dynamic_batching.max_queue_delay_microseconds == 37_500
-    assert config(spec, "arcface/config.pbtxt").dynamic_batching.max_queue_delay_microseconds == 2_000
+    assert config(spec, "arcface/config.pbtxt").dynamic_batching.max_queue_delay_microseconds == 0
 
 
 def test_the_queue_timeout_is_the_sla_less_the_budgets_of_the_longest_path(spec: Spec) -> None:
@@ -101,12 +101,12 @@ def test_serve_config_is_valid_and_holds_the_specs_values(spec: Spec) -> None:
     application = data["applications"][0]
     assert application["args"] == {"profile": "embedded", "spec": digest(spec)}
     deployments = {deployment["name"]: deployment for deployment in application["deployments"]}
-    assert list(deployments) == ["Triton", "faces", "documents", "liveness", "Ingress"]
-    faces = spec.stages["faces"].replicas
-    assert faces is not None
-    assert deployments["faces"]["max_ongoing_requests"] == faces.max_ongoing_requests
-    assert deployments["faces"]["autoscaling_config"]["max_replicas"] == faces.autoscaling.max_replicas
-    assert deployments["faces"]["ray_actor_options"]["memory"] == faces.memory
+    assert list(deployments) == ["Triton", "documents", "liveness", "Ingress"]
+    documents = spec.stages["documents"].replicas
+    assert documents is not None
+    assert deployments["documents"]["max_ongoing_requests"] == documents.max_ongoing_requests
+    assert deployments["documents"]["autoscaling_config"]["max_replicas"] == documents.autoscaling.max_replicas
+    assert deployments["documents"]["ray_actor_options"]["memory"] == documents.memory
     assert deployments["Ingress"]["user_config"]["max_queued_requests"] == spec.ingress.max_queued_requests
 
 
@@ -117,10 +117,10 @@ def test_writing_makes_stale_files_current_and_touches_no_other(tmp_path: Path, 
     assert set(write_files(project, spec)) == set(render(spec))
     assert write_files(project, spec) == []
     changed = project.root / "model_repository/arcface/config.pbtxt"
-    changed.write_text(changed.read_text().replace("max_batch_size: 16", "max_batch_size: 32"))
+    changed.write_text(changed.read_text().replace("max_batch_size: 2", "max_batch_size: 32"))
     diff = stale_files(project, load_spec(project.spec_file))
     assert list(diff) == ["model_repository/arcface/config.pbtxt"]
-    assert "-max_batch_size: 32\n+max_batch_size: 16\n" in diff["model_repository/arcface/config.pbtxt"]
+    assert "-max_batch_size: 32\n+max_batch_size: 2\n" in diff["model_repository/arcface/config.pbtxt"]
     assert write_files(project, spec) == ["model_repository/arcface/config.pbtxt"]
 
 

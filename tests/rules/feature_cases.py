@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.rules.case import MINIMAL, Case
+from tests.rules.case import MINIMAL, Case, merged
 from tests.rules.pipeline_cases import served
 
 GPU: dict[str, Any] = {
@@ -107,6 +107,7 @@ CACHES = {
         refused="Response Cache does not currently support model e with 'decoupled' transaction policy",
         model="e",
     ),
+    # What Triton answers such a stage: tests/triton/test_traps.py.
     "a decoupled model that a stage calls": Case(
         "T177", served(model(decoupled=True)), "stages.echo.models", "echo calls m, and m is decoupled"
     ),
@@ -179,6 +180,7 @@ OPTIMIZATION = {
     "CUDA graphs in the python backend": Case(
         "T167", model(optimization={"cuda": {"graphs": True}}), "models.m.optimization.cuda", loads=True
     ),
+    # T168 needs the ONNX Runtime backend, which the wheel does not have.
     "an unknown accelerator": Case(
         "T168",
         native(optimization={"gpu_accelerators": ["tensort"]}),
@@ -259,6 +261,7 @@ ACCELERATORS = {
         "models.m.optimization.gpu_accelerators",
         "m runs in the backend python and pytorch",
     ),
+    # T152 needs the TensorFlow backend, which the wheel does not have.
     "an unknown accelerator of TensorFlow": Case(
         "T152",
         native(backend="tensorflow", optimization={"gpu_accelerators": ["tensorrt", "cuda"]}),
@@ -296,19 +299,26 @@ ACCELERATORS = {
 METRICS = {
     "an unknown histogram": Case(
         "T170",
-        model(decoupled=True, metrics={"nv_inference_queue_duration_us": {"buckets": [1]}}),
+        model(decoupled=True, metrics={"nv_inference_queue_duration_us": {"buckets": ["1ms"]}}),
         "models.m.metrics.nv_inference_queue_duration_us",
         f"write {FAMILY}",
     ),
     "a histogram of a model that is not decoupled": Case(
-        "T170", model(metrics={FAMILY: {"buckets": [1]}}), f"models.m.metrics.{FAMILY}", "m is not decoupled"
+        "T170", model(metrics={FAMILY: {"buckets": ["1ms"]}}), f"models.m.metrics.{FAMILY}", "m is not decoupled"
     ),
+    # T171 needs Triton 2.52 or newer: the wheel's, 2.51, knows no histograms (T405).
     "no buckets": Case("T171", model(metrics={FAMILY: {"buckets": []}}), f"models.m.metrics.{FAMILY}.buckets"),
     "buckets that fall": Case(
-        "T171", model(metrics={FAMILY: {"buckets": [5, 2.5]}}), f"models.m.metrics.{FAMILY}.buckets", "do not rise"
+        "T171",
+        model(metrics={FAMILY: {"buckets": ["5ms", "2.5ms"]}}),
+        f"models.m.metrics.{FAMILY}.buckets",
+        "do not rise",
     ),
     "a bucket twice": Case(
-        "T171", model(metrics={FAMILY: {"buckets": [1, 1]}}), f"models.m.metrics.{FAMILY}.buckets", "do not rise"
+        "T171",
+        model(metrics={FAMILY: {"buckets": ["1ms", "1000us"]}}),
+        f"models.m.metrics.{FAMILY}.buckets",
+        "do not rise",
     ),
     "a tag that is no word": Case(
         "T172", model(metric_tags={"cost-centre": "7"}), "models.m.metric_tags.cost-centre", "'cost-centre' is no name"
@@ -383,6 +393,16 @@ PARAMETERS = {
         "models.m.triton.model_repository_agents",
         "an agent has no name",
         refused="unable to find 'libtritonrepoagent_.so'",
+    ),
+    "an agent that the wheel's server does not have": Case(
+        "T430",
+        merged(
+            model(triton={"model_repository_agents": {"agents": [{"name": "checksum"}]}}),
+            {"profiles": {"embedded": {"triton": {"requirement": "nvidia-pytriton==0.7.0", "sha256": "0" * 64}}}},
+        ),
+        "models.m.triton.model_repository_agents",
+        "the server of embedded is from a wheel, which has no agents, and checksum is one",
+        refused="unable to find 'libtritonrepoagent_checksum.so'",
     ),
     "a field that has a word": Case(
         "T174",

@@ -146,7 +146,7 @@ INSTANCES = {
     ),
     "a GPU beyond those asked for": Case(
         "T183", on_gpu(gpus=[0, 1]), f"{GPU_GROUP}.gpus", "GPU 1 is wanted, and gpu asks for 1"
-    ),
+    ),  # Triton's refusal needs a GPU
     "GPUs that no instance runs on": Case(
         "R062",
         merged(on_gpu(gpus=[0]), {"profiles": {"gpu": {"triton": {"gpus": 4}}}}),
@@ -184,6 +184,7 @@ WARMUPS = {
         "z is missing",
         refused="missing required input(s) ['z']",
     ),
+    # T191 may end Triton, so that it has a server of its own: tests/triton/test_model_traps.py.
     "a warm-up with too large a batch": Case(
         "T191",
         warmed(ZEROS, batch=9),

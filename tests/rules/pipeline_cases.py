@@ -12,7 +12,7 @@ REPLICAS = {**MINIMAL["ingress"]}
 STAGE: dict[str, Any] = {"code": "tests.rules.stages:Echo", "models": ["m"], "replicas": REPLICAS}
 STEP: dict[str, Any] = {"call": "echo.run", "takes": {"image": "image"}}
 NO_BUDGET = {key: value for key, value in MINIMAL["models"]["m"].items() if key != "latency_budget"}
-AFTER: dict[str, Any] = {"call": "echo.run", "takes": {"image": "first"}}
+AFTER: dict[str, Any] = {"call": "echo.judge", "takes": {"first": "first", "second": "first"}}
 PIPELINE: dict[str, Any] = {
     "route": "/v1/echo",
     "summary": "Echo",
@@ -121,6 +121,20 @@ CASES = {
         "16 requests can come at a time, and 15 of tier second can wait or run: where they are all of it",
         loads=True,
     ),
+    "a queue too small in one profile's batches": Case(
+        "P121",
+        served(
+            {
+                "profiles": {"gpu": MINIMAL["profiles"]["embedded"]},
+                "models": {
+                    "m": {"max_batch": 4, "batching": {"queue": {"size": 13}}, "profiles": {"gpu": {"max_batch": 2}}}
+                },
+            }
+        ),
+        "models.m.batching.queue.size",
+        "in profile gpu, 16 requests can come at a time, and 15 can wait or run: "
+        "requests that Ray Serve has accepted are answered 429 `queue_full`",
+    ),
     "a tier below the lowest level": Case(
         "P122",
         batching(priorities={"levels": 1, "default": 1}, queue={"timeout": "1s"}),
@@ -130,6 +144,41 @@ CASES = {
     ),
     "tiers at a model without priorities": Case(
         "P123", batching(priorities="none"), "models.m.batching.priorities", "m has no priorities", loads=True
+    ),
+    "an SLA that no request can keep": Case(
+        "P114", {"service": {"sla": "1us"}}, "service.sla", "it is 1us, and Ray alone takes longer"
+    ),
+    "a pipeline's SLA that no request can keep": Case(
+        "P114", served({"pipelines": {"echo": {"sla": "999us"}}}), "pipelines.echo.sla", "it is 999us"
+    ),
+    "budgets of all of an SLA": Case(
+        "P115",
+        served({"pipelines": {"echo": {"sla": "100ms"}}}),
+        "pipelines.echo",
+        "the budgets along answer are 100ms, and the SLA of 100ms leaves 0s to wait for m, which needs its queue delay "
+        "of 1ms and 1ms more: a queue's timeout is what they leave, and a timeout of nothing is none; shorten a budget "
+        "or the queue delay, or lengthen the SLA",
+        loads=True,
+    ),
+    "budgets of nearly all of an SLA": Case(
+        "P115",
+        served({"pipelines": {"echo": {"sla": "101ms"}}}),
+        "pipelines.echo",
+        "leaves 1ms to wait for m, which needs its queue delay of 1ms and 1ms more: by no longer timeout than that a "
+        "lone request will often fail",
+        loads=True,
+    ),
+    "a budget of all of the service's SLA": Case(
+        "P115",
+        {
+            "service": {"sla": "100ms"},
+            **served({"models": {"other": MINIMAL["models"]["m"]}, "pipelines": {"echo": {"sla": "1s"}}}),
+        },
+        "models.other.latency_budget",
+        "it is 100ms, and the service's SLA of 100ms leaves 0s to wait for other",
+    ),
+    "an object store below Ray's least": Case(
+        "P116", {"ray": {"object_store": "1B"}}, "ray.object_store", "it is 1B: Ray refuses to start"
     ),
     "a tier's queue timeout that the path leaves no time for": Case(
         "P124",

@@ -69,7 +69,15 @@ _SERVICE = {
         "R004", service(port=40123), "service.port", "every connection of this machine (32768 to 60999)", silent=True
     ),
     "an ingress open to every network": RayCase("R005", service(host="0.0.0.0"), "service.host", silent=True),
+    "an ingress open to every network of IPv6": RayCase("R005", service(host="::"), "service.host", silent=True),
     "a host that is a URL": RayCase("R006", service(host="http://localhost"), "service.host", silent=True),
+    "a host with a port": RayCase(
+        "R006", service(host="0.0.0.0:80"), "service.host", "write 0.0.0.0 alone", silent=True
+    ),
+    "a host that is an address in brackets": RayCase(
+        "R006", service(host="[::1]"), "service.host", "write ::1 alone", silent=True
+    ),
+    "a host that is nearly an address": RayCase("R006", service(host="999.1.1.1"), "service.host", silent=True),
     "a tracing exporter that is not there": RayCase(
         "R009", cluster(tracing={"exporter": f"{HERE}:nothing"}), "ray.tracing.exporter", silent=True
     ),

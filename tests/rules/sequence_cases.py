@@ -167,6 +167,7 @@ CASES = {
         model({"direct": {}, "idle_timeout": "10s", "iterative": True}, backend="onnx"),
         "models.m.sequence.iterative",
     ),
+    # What Triton answers such a stage: tests/triton/test_traps_of_sequences.py.
     "a stage that uses a model with sequences": Case(
         "T214", {**direct(), "stages": {"echo": STAGE}}, "stages.echo.models", "m has sequences"
     ),
@@ -221,6 +222,18 @@ CASES = {
         "T222", control(input="x", type="float32"), f"{CONTROL}.input", "x is an input of m", loads=True
     ),
     "a state under the name of an input": Case("T222", state(input="x"), f"{STATE}.input", loads=True),
+    "a signal under the name of an output": Case(
+        "T158", control(input="y"), f"{CONTROL}.input", "y is an output of m too", loads=True
+    ),
+    "a state under the name of an output": Case(
+        "T158", state(input="y"), f"{STATE}.input", "y is an output of m too", loads=True
+    ),
+    "a state of one name": Case(
+        "T158", state(input="after"), f"{STATE}.input", "after is a state's output of m too", loads=True
+    ),
+    "a state that is given under the name of an input": Case(
+        "T158", state(output="x"), f"{STATE}.output", "x is an input of m too", loads=True
+    ),
     "values of a flag for the id": Case(
         "T223",
         identity(type="int32", off=0, on=1),

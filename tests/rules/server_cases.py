@@ -31,7 +31,11 @@ SERVERS = {
     ),
     "a sha256 without its wheel": Case("T401", triton(sha256=HASH), f"{TRITON}.sha256"),
     "a profile for a GPU without GPUs": Case(
-        "T402", {"profiles": {"embedded": {"device": "gpu"}}}, f"{TRITON}.gpus", "device is gpu and gpus is 0"
+        "T402",
+        {"profiles": {"embedded": {"device": "gpu"}}, "models": {"m": {"instances": [{"kind": "gpu"}]}}},
+        f"{TRITON}.gpus",
+        "device is gpu and gpus is 0",
+        refused="has kind KIND_GPU but no GPUs are available",
     ),
     "a profile for CPUs with GPUs": Case("T402", triton(gpus=1), f"{TRITON}.gpus", "device is cpu and gpus is 1"),
     "ONNX Runtime in the wheel's server": Case(
@@ -67,6 +71,30 @@ SERVERS = {
         "profiles.gpu.onnx",
         "the server of gpu has tensorrt, not onnxruntime",
     ),
+    "a backend whose name is nearly one of Triton's": Case(
+        "T440",
+        {"profiles": {"gpu": GPU}, "models": {"m": {"profiles": {"gpu": {"backend": "onnxruntim"}}}}},
+        "models.m.profiles.gpu.backend",
+        "did you mean onnxruntime? If not, name it among all that the server has in profiles.gpu.triton.backends",
+    ),
+    "a backend that is nearly one of Triton's, in every profile": Case(
+        "T440",
+        {"models": {"m": {"backend": "pytorchh"}}},
+        "models.m.backend",
+        refused="unable to find backend library for backend 'pytorchh'",
+    ),
+    "a backend that is none of Triton's": Case(
+        "T441",
+        {"models": {"m": {"backend": "nonsuch"}}},
+        "models.m.backend",
+        "name it among all that the server has in profiles.embedded.triton.backends",
+        refused="unable to find backend library for backend 'nonsuch'",
+    ),
+    "a misspelt backend of a server whose backends are known": Case(
+        "T404",
+        {**triton(backends=["python", "onnxruntime"]), "models": {"m": {"backend": "onnxruntim"}}},
+        "models.m.backend",
+    ),
     "a Triton for GPUs with holes": Case(
         "T406",
         {"profiles": {"gpu": merged(GPU, {"triton": {"version": "2.59.0"}})}},
@@ -89,7 +117,7 @@ SERVERS = {
 VERSIONS = {
     "histograms on a server that does not know them": Case(
         "T405",
-        {"models": {"m": {"metrics": {"nv_inference_first_response_histogram_ms": {"buckets": [1.0, 10.0]}}}}},
+        {"models": {"m": {"metrics": {"nv_inference_first_response_histogram_ms": {"buckets": ["1ms", "10ms"]}}}}},
         "models.m.metrics",
         "metrics came with Triton 2.52.0, and embedded is for 2.51.0",
         refused='has no field named "model_metrics"',
@@ -146,6 +174,7 @@ RATE_LIMITS = {
         "models.m.profiles.embedded.instances.1.rate_limiter.priority",
         loads=True,
     ),
+    # T414 and T415 on a Triton with a rate limiter: tests/triton/test_model_traps.py.
     "a resource of each device and of all": Case(
         "T414",
         limited({"memory": 1}, {"memory": {"count": 1, "all_devices": True}}, stock={}),

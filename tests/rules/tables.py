@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.rules import (
     amount_cases,
+    argument_cases,
     batching_cases,
     ensemble_cases,
     feature_cases,
@@ -20,6 +21,7 @@ from tests.rules.case import Case
 
 CASES: dict[str, Case] = {
     **amount_cases.CASES,
+    **argument_cases.CASES,
     **batching_cases.CASES,
     **ensemble_cases.CASES,
     **feature_cases.CASES,

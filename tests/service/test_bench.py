@@ -49,8 +49,7 @@ def test_a_model_whose_input_varies_needs_a_shape(service: Service) -> None:
     assert "give it a size, such as --shape image=320,320,3" in done.stderr
 
 
-def test_a_model_that_is_not_exposed_is_not_there(service: Service) -> None:
+def test_a_model_that_is_not_exposed_is_said_not_to_be(service: Service) -> None:
     done = service.tandem("bench", "antifraud", *QUICK)
     assert done.returncode == 1
-    assert "antifraud" in done.stderr
-    assert "answered 404" in done.stderr
+    assert "antifraud is not exposed: write `exposed: true`" in done.stderr

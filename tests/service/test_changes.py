@@ -53,7 +53,7 @@ def replicas(service: Service) -> dict[str, set[str]]:
 
 def test_other_bounds_of_autoscaling_leave_every_process_running(changeable: Service) -> None:
     before, triton = replicas(changeable), changeable.triton_processes()
-    change(changeable, "faces", "max_replicas: 2", "max_replicas: 3")
+    change(changeable, "documents", "max_replicas: 2", "max_replicas: 3")
     assert replicas(changeable) == before
     assert changeable.triton_processes() == triton
 
@@ -85,7 +85,7 @@ def test_an_ingress_that_is_replaced_answers_what_it_has(
             pool.submit(changeable.post, "/v1/verify", selfie=photos["person_a_1"], document=papers) for _ in range(4)
         ]
         eventually(lambda: all(each.running() for each in asked), 5)
-        change(changeable, "ingress", "cpus: 0.1", "cpus: 0.15")
+        change(changeable, "ingress", "cpus: 0.2", "cpus: 0.25")
         answers = [each.result() for each in asked]
     assert [answer.status_code for answer in answers] == [200] * 4
     after = replicas(changeable)
@@ -95,8 +95,8 @@ def test_an_ingress_that_is_replaced_answers_what_it_has(
 
 def test_other_cpus_restart_that_stage_alone(changeable: Service) -> None:
     before, triton = replicas(changeable), changeable.triton_processes()
-    change(changeable, "faces", "cpus: 0.1", "cpus: 0.15")
+    change(changeable, "documents", "cpus: 0.1", "cpus: 0.15")
     after = replicas(changeable)
-    assert before["faces"].isdisjoint(after["faces"])
-    assert {name for name in before if before[name] != after[name]} == {"faces"}
+    assert before["documents"].isdisjoint(after["documents"])
+    assert {name for name in before if before[name] != after[name]} == {"documents"}
     assert changeable.triton_processes() == triton

@@ -100,6 +100,18 @@ def test_what_the_cluster_is_told_beside_the_application_is_compared(service: Se
     ]
 
 
+def test_a_port_that_the_head_node_does_not_have_is_told(service: Service, spec_file: Path) -> None:
+    ray = service.project.spec().ray
+    change(spec_file, f"  port: {ray.port}\n", "  port: 7001\n")
+    change(spec_file, f"dashboard_port: {ray.dashboard_port}", "dashboard_port: 7002")
+    anew = "no redeploy changes it: `tandem down`, then `tandem up`"
+    assert lines(service) == [
+        f"head node: ray.port: {ray.port} → 7001 ({anew})",
+        f"head node: ray.dashboard_port: {ray.dashboard_port} → 7002 ({anew})",
+        "2 differences at D; a redeploy would not change 2, each for its own reason",
+    ]
+
+
 def test_a_model_that_is_new_in_the_spec_is_told(service: Service, spec_file: Path) -> None:
     text = spec_file.read_text()
     model = "models:\n  another:\n    backend: python\n    inputs: {x: 'float32[4]'}\n    outputs: {y: 'float32[4]'}\n"
@@ -136,6 +148,7 @@ def test_a_cluster_that_tandem_did_not_start_is_asked_by_its_dashboard_and_token
     monkeypatch.setenv("RAY_AUTH_TOKEN", head.token)
     opened = other.tandem("drift", "--dashboard", head.dashboard)
     assert opened.returncode == 0, opened.stdout + opened.stderr
+    assert "not compared, since Ray does not tell it: ray.port, ray.dashboard_port\n" in opened.stdout
 
 
 def test_replicas_that_do_not_run_are_told(service: Service) -> None:
@@ -143,11 +156,11 @@ def test_replicas_that_do_not_run_are_told(service: Service) -> None:
     config = serve_config(service.project.spec())
     assert list(ray_drift(config, details)) == []
     broken = copy.deepcopy(details)
-    faces = broken["applications"]["kyc"]["deployments"]["faces"]
-    faces["replicas"][0]["state"] = "STARTING"
-    faces.update(status="UNHEALTHY", message="no\n  memory")
+    documents = broken["applications"]["kyc"]["deployments"]["documents"]
+    documents["replicas"][0]["state"] = "STARTING"
+    documents.update(status="UNHEALTHY", message="no\n  memory")
     (drift,) = ray_drift(config, broken)
-    assert (drift.part, drift.what, drift.running, drift.wanted) == ("faces", "replicas that run", "0", "1")
+    assert (drift.part, drift.what, drift.running, drift.wanted) == ("documents", "replicas that run", "0", "1")
     assert (drift.effect, drift.remedy) == (None, "Ray says: no memory")
 
 

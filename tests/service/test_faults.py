@@ -125,13 +125,15 @@ def test_a_killed_ingress_ends_its_connections_and_is_replaced_by_ray(service: S
     assert service.processes("ray::ServeReplica:kyc:Ingress") != [victim]
 
 
-def test_a_killed_stage_is_replaced_by_ray(service: Service, photos: Photos) -> None:
-    (victim,) = service.processes("ray::ServeReplica:kyc:faces")
+def test_a_killed_stage_is_replaced_by_ray(service: Service, photos: Photos, document: Callable[[str], bytes]) -> None:
+    papers = document("person_a_1")
+    (victim,) = service.processes("ray::ServeReplica:kyc:documents")
     victim.kill()
 
     def answered() -> bool:
-        response = compare(service, photos)
+        response = service.post("/v1/documents/read", image=papers)
         assert response.status_code in (200, 503, 504), response.text
         return response.status_code == 200
 
     eventually(answered, BACK_WITHIN)
+    assert service.processes("ray::ServeReplica:kyc:documents") != [victim]

@@ -31,7 +31,7 @@ def test_starting_twice_says_so_instead_of_starting_again(service: Service) -> N
 def test_status_shows_every_deployment(service: Service) -> None:
     status = service.tandem("status")
     assert status.returncode == 0, status.stdout
-    for name in ("Triton", "faces", "documents", "liveness", "Ingress"):
+    for name in ("Triton", "documents", "liveness", "Ingress"):
         assert name in status.stdout
     assert f"API {service.url} (ready)" in status.stdout
 

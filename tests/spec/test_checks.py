@@ -7,8 +7,16 @@ import pytest
 
 from serve_app.spec.checks import run_checks
 from serve_app.spec.schema import Spec
+from tests.rules.case import report
 
 Data = dict[str, Any]
+
+
+class Unsaid:
+    """A stage whose method does not say what it answers."""
+
+    async def run(self, image: bytes):  # type: ignore[no-untyped-def]
+        return image
 
 
 def put(*path: str | int) -> Callable[[Data, Any], None]:
@@ -49,7 +57,7 @@ CASES = {
     "a queue below the batch": (
         put("models", "arcface", "batching"),
         {"queue": {"size": 15}},
-        "a queue of 15 can never fill a batch of 16",
+        "a queue of 15 can never fill a batch of 64",
     ),
     "a package without its file": (
         put("models", "arcface", "weights", "file"),
@@ -64,7 +72,7 @@ CASES = {
     ),
     "a stage placed nowhere": (put("stages", "decision", "runs_in"), None, "neither replicas nor runs_in is given"),
     "a target above the limit": (
-        put("stages", "faces", "replicas", "max_ongoing_requests"),
+        put("stages", "documents", "replicas", "max_ongoing_requests"),
         3,
         "a replica never has so many",
     ),
@@ -151,3 +159,34 @@ def test_code_that_does_not_fit_its_entry_is_refused(
     change(example, value)
     messages = said(example)
     assert any(message in text for text in messages), messages
+
+
+@pytest.mark.parametrize(
+    ("code", "change", "value"),
+    [
+        ("C001", put("stages", "faces", "code"), "serve_app.kyc.nowhere:Faces"),
+        ("C002", put("stages", "faces", "models"), {"arcface": 1}),
+        ("C004", put("stages", "documents", "settings"), {"threshold": 0.3}),
+        ("C006", put("pipelines", "read", "steps", "document", "takes"), {"picture": "image"}),
+        ("C007", put("pipelines", "read", "steps", "document", "call"), "unsaid.run"),
+    ],
+)
+def test_code_that_does_not_fit_has_its_code(
+    example: Data, code: str, change: Callable[[Data, Any], None], value: Any
+) -> None:
+    example["stages"]["unsaid"] = {**example["stages"]["documents"], "code": "tests.spec.test_checks:Unsaid"}
+    change(example, value)
+    assert code in {fault.rule.code for fault in run_checks(Spec.model_validate(example))}
+
+
+def test_ports_that_may_be_taken_are_to_be_others_that_are_free() -> None:
+    ports = {
+        "service": {"port": 33000, "grpc": {"port": 33001}},
+        "ray": {"port": 33002, "dashboard_port": 8000},
+    }
+    warned = [each for each in report(ports).findings if each.code == "R004"]
+    assert [(each.place, each.message.rpartition("; ")[2]) for each in warned] == [
+        ("service.port", "use a port that nobody hands out, as 8001"),
+        ("service.grpc.port", "use a port that nobody hands out, as 9000"),
+        ("ray.port", "use a port that nobody hands out, as 6379"),
+    ]

@@ -42,6 +42,17 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "a gRPC port of the system's own": (service(grpc={"port": 443}), "service.grpc.port", "1024"),
     "what Ray's proxies were told": (service(request_timeout_s=12), "service.request_timeout_s", "sla"),
+    "what they were told before": (service(http={"request_timeout": 12}), "service.http.request_timeout", "write sla"),
+    "where Ray's proxies run": (
+        cluster(proxy_location="HeadOnly"),
+        "ray.proxy_location",
+        "the ingress listens itself, and Ray Serve's proxies are off; write its address in service.host",
+    ),
+    "another Python for the replicas": (
+        cluster(runtime_environment={"conda": "kyc"}),
+        "ray.runtime_environment.conda",
+        "it would be another Python",
+    ),
     "a router for what comes past Ray Serve": (ingress(router="a:B"), "ingress.router", "there is no key"),
     "a level of no logger": (cluster(logging={"level": "verbose"}), "ray.logging.level", "is none of"),
     "an attribute of no log record": (cluster(logging={"attributes": ["user"]}), "ray.logging.attributes.0", "is none"),

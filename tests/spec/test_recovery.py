@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
+import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -118,8 +121,8 @@ BROKEN = {
     "a tab before a section": ("ray:", "\tray:", "a tab stands where only spaces may"),
     "a tab before a value": ("      cpus:", "      cpus:\t1", "a tab stands where only spaces may"),
     "a tab behind a value": ("      cpus:", "      cpus: 1\t", "a tab stands where only spaces may"),
-    "a dash": ("  host:", "  - host: 127.0.0.1", "the line does not belong to"),
-    "a dash before a section": ("ray:", "- ray:", "the line does not belong to"),
+    "a dash": ("  host:", "  - host: 127.0.0.1", "a dash stands before a key"),
+    "a dash before a section": ("ray:", "- ray:", "a dash stands before a key"),
     "a dash as a value": ("    versions:", "    versions: - 1", "a list's `- ` stands behind a key"),
     "an item": ("        - 8", "        - @8", "a text cannot start with '@'"),
     "an item without its dash": ("        - 8", "        8", "a line without a key and its colon"),
@@ -154,6 +157,67 @@ def test_what_is_broken_is_one_finding_at_its_line_and_hides_no_other(begin: str
     ((at, message),) = [(each.line, each.message) for each in findings if each.place == "the spec"]
     assert at == line
     assert says in message
+
+
+def dedents(text: str) -> Iterator[tuple[int, str]]:
+    """The text with each line in turn indented by less, as far as that is no YAML; and the line's number."""
+    lines = text.splitlines()
+    for number, line in enumerate(lines):
+        for indent in range(0, len(line) - len(line.lstrip()), 2):
+            broken = "\n".join([*lines[:number], " " * indent + line.lstrip(), *lines[number + 1 :]]) + "\n"
+            try:
+                yaml.compose(broken)
+            except yaml.YAMLError:
+                yield number + 1, broken
+
+
+def test_a_line_indented_too_little_is_the_only_finding_where_that_is_no_yaml(example_text: str) -> None:
+    """The syntax error is at another line, below."""
+    tried = 0
+    for line, text in dedents(example_text):
+        if tried % 7 == 0:  # each takes as long as a whole spec
+            findings = [(each.line, each.message) for each in examine(text).findings]
+            assert findings == [(line, LESS)], f"{text.splitlines()[line - 1]!r}: {findings}"
+        tried += 1
+    assert tried > 200
+
+
+LESS = (
+    "the line is indented less than the mapping that goes on below it: it cannot be read; "
+    "indent every key of a mapping by the same number of spaces"
+)
+
+
+def test_several_lines_indented_too_little_are_one_mistake(example_text: str) -> None:
+    two = "    latency_budget: 150ms\n    exposed: true\n"
+    assert two in example_text
+    text = example_text.replace(two, two.replace("    ", "  "), 1)
+    line = text[: text.index("  latency_budget: 150ms\n  exposed")].count("\n") + 1
+    assert [(each.line, each.message) for each in examine(text).findings] == [(line, LESS)]
+
+
+def test_a_line_that_fits_where_it_stands_is_not_to_blame(example_text: str) -> None:
+    text = example_text.replace(
+        "  grpc: {port: 9000}\n", "  grpc:\n    port: 9000\n  http: {root_path: /kyc}\n    tls: {}\n", 1
+    )
+    assert text != example_text
+    ((line, message),) = [(each.line, each.message) for each in examine(text).findings]
+    assert text.splitlines()[line - 1] == "    tls: {}"
+    assert message.startswith("the line does not belong to the mapping")
+
+
+@pytest.mark.parametrize("key", ["interactive", "standard", "bulk"])
+def test_a_dash_too_many_is_to_be_removed(example_text: str, key: str) -> None:
+    text = example_text.replace(f"  {key}: {{", f"  - {key}: {{", 1)
+    assert text != example_text
+    ((line, message),) = [(each.line, each.message) for each in examine(text).findings]
+    assert line == text[: text.index(f"  - {key}")].count("\n") + 1
+    assert message == "a dash stands before a key of a mapping: it cannot be read; remove the dash"
+
+
+def test_an_item_of_a_list_keeps_its_dash(example_text: str) -> None:
+    text = f"{example_text}  code: T116\n"
+    assert not any("remove the dash" in each.message for each in examine(text).findings)
 
 
 def test_each_of_many_breaks_is_found(example_text: str) -> None:
@@ -232,6 +296,14 @@ def test_more_breaks_than_can_be_shown_are_said_to_be_there() -> None:
     assert [each for each in findings if each.code not in ("Y002", "Y020", "Y027")] == []
 
 
+def test_more_odd_characters_than_can_be_shown_are_said_to_be_there() -> None:
+    text = TEXT.replace("ray:", "  retry_after: 1s\nx host: 127.0.0.1\n" * (MOST + 50) + "ray:", 1)
+    findings = examine(text).findings
+    assert sum("stands before" in each.message for each in findings) == MOST
+    assert findings[-1].code == "Y027"
+    assert {each.code for each in findings} == {"Y002", "Y005", "Y020", "Y027"}
+
+
 def test_characters_that_cannot_be_seen_are_found_in_every_line() -> None:
     text = TEXT.replace("host: 127", "host:\x07 127").replace("backend: python", "backend: pyth\x1bon")
     findings = [(each.line, each.code) for each in examine(text).findings if each.place == "the spec"]
@@ -258,3 +330,129 @@ ensembles:
 """
     findings = examine(TEXT.replace("accept:", f"{ensemble}accept:")).findings
     assert [each.code for each in findings] == ["Y020", "Y002", "Y012"]
+
+
+def in_the_example(text: str, *lines: str) -> tuple[int, str]:
+    """The number of the line with the documents' processors, from 1, and the text with others for it."""
+    begin = text.index("      cpus: 0.1\n", text.index("    code: serve_app.kyc.document_stage:Documents\n"))
+    end = text.index("\n", begin)
+    return text[:begin].count("\n") + 1, text[:begin] + "\n".join(lines) + text[end:]
+
+
+def found_in(text: str) -> list[tuple[int, str]]:
+    return [(each.line, each.code) for each in examine(text).findings]
+
+
+@pytest.mark.parametrize("both", [False, True], ids=["one side", "both sides"])
+def test_conflict_markers_are_a_finding_each_and_hide_no_other(example_text: str, both: bool) -> None:
+    ours, theirs = ["      cpus: 0.1"], ["      cpus: 1"] if both else []
+    line, text = in_the_example(example_text, "<<<<<<< HEAD", *ours, "=======", *theirs, ">>>>>>> other")
+    twice = [(line + 3, "Y005")] if both else []
+    assert found_in(text) == [(line, "Y002"), (line + 2, "Y002"), *twice, (line + 3 + both, "Y002")]
+    said = [each.message for each in examine(text).findings if each.code == "Y002"]
+    assert all(each.startswith("a conflict marker of git is left in the file") for each in said)
+
+
+def test_the_markers_of_a_conflict_of_three_versions_are_found(example_text: str) -> None:
+    key = "      cpus: 0.1"
+    line, text = in_the_example(example_text, "<<<<<<< HEAD", "||||||| 1a2b3c4", "=======", key, ">>>>>>> other")
+    assert found_in(text) == [(line, "Y002"), (line + 1, "Y002"), (line + 2, "Y002"), (line + 4, "Y002")]
+
+
+@pytest.mark.parametrize("at", [0, 2])
+@pytest.mark.parametrize("stray", list("`@x+>7:|!&*%.=~"))
+def test_one_character_in_place_of_a_space_is_to_blame_alone(example_text: str, stray: str, at: int) -> None:
+    key = "      cpus: 0.1"
+    line, text = in_the_example(example_text, f"{key[:at]}{stray}{key[at + 1 :]}")
+    assert found_in(text) == [(line, "Y002")]
+    assert f"{stray}' stands before the key cpus" in examine(text).findings[0].message
+
+
+@pytest.mark.parametrize(
+    "begin", ["  host:", "  object_store:", "    device:", "      cpus:", "    batching:", "        - 8", "    at:"]
+)
+def test_one_character_before_a_line_is_found_wherever_the_line_is_in_its_block(begin: str) -> None:
+    line = next(line for line in LINES if line.startswith(begin))
+    text, number = broken(begin, f"x{line[1:]}")
+    planted = [(each.line, each.code) for each in examine(TEXT).findings]
+    assert found_in(text) == sorted([*planted, (number, "Y002")])
+
+
+@pytest.mark.parametrize("begin", ["      face: {call: faces.embed,", "  faces:", "  - {code: ", "      embedded: {"])
+def test_one_character_before_the_only_line_of_a_block_is_to_blame_alone(example_text: str, begin: str) -> None:
+    at = example_text.index(f"\n{begin}") + 1
+    text = f"{example_text[:at]}x{example_text[at + 1 :]}"
+    assert found_in(text) == [(text[:at].count("\n") + 1, "Y002")]
+
+
+def test_a_character_before_a_section_does_not_put_it_into_the_one_above() -> None:
+    text, number = broken("ray:", "x ray:")
+    assert (number, "Y010") in found_in(text)
+    assert not any(each.code == "Y005" for each in examine(text).findings)
+
+
+def test_a_key_of_several_words_is_no_stray_character_where_any_key_may_be(example_text: str) -> None:
+    old = "    settings:\n      detection_side: 736 "
+    assert old in example_text
+    free = "    settings:\n      deep:\n        a: 1\n      x of: 2\n      detection_side: 736 "
+    assert not any("stands before" in each.message for each in examine(example_text.replace(old, free)).findings)
+
+
+@pytest.mark.parametrize("indent", ["\xa0     ", "  \xa0   ", "     \xa0", "\xa0" * 6, " \u3000    "])
+def test_an_odd_space_among_the_indentation_is_one_finding(example_text: str, indent: str) -> None:
+    line, text = in_the_example(example_text, f"{indent}cpus: 0.1")
+    assert found_in(text) == [(line, "Y002")]
+    odd = indent.strip(" ")[0]
+    assert f"the character U+{ord(odd):04X} is no space" in examine(text).findings[0].message
+
+
+@pytest.mark.parametrize("end", ["\r", "\u2028", "\u2029", "\x85"])
+@pytest.mark.parametrize(
+    "key", ["      cp{}us: 0.1", "      cpus: {} 0.1", "      cpus: 0.{}1", "      cpus: 0.1 # no{}te"]
+)
+def test_an_end_of_line_within_a_line_is_one_finding(example_text: str, key: str, end: str) -> None:
+    line, text = in_the_example(example_text, key.format(end))
+    assert found_in(text) == [(line, "Y018")]
+    assert repr(end) in examine(text).findings[0].message
+
+
+@pytest.mark.parametrize("end", ["\r", "\r\n"])
+def test_other_ends_of_lines_are_fine(example_text: str, end: str) -> None:
+    assert found_in(example_text.replace("\n", end)) == []
+    assert found_in(in_the_example(example_text, f"      cpus: 0.1{end}")[1]) == []
+    assert found_in(TEXT.replace("\n", end)) == found_in(TEXT)
+
+
+@pytest.mark.parametrize(
+    ("key", "says"),
+    [
+        ("      cpus:\xa00.1", "the character U+00A0 is no space: it cannot be read; write a space"),
+        ("      cpus\xa0: 0.1", "the character U+00A0 is no space"),
+        ("      cpus\uff1a0.1", "the character '\uff1a' (U+FF1A) is no colon: it cannot be read; write ':'"),
+        ("      cpus\uff1a 0.1", "the character '\uff1a' (U+FF1A) is no colon"),
+        ("      cpus: “0.1”", "the character '“' (U+201C) is no quote: it cannot be read; write \""),
+        ("      cpus: \u20180.1\u2019  # as measured", "the character '\u2018' (U+2018) is no quote"),
+    ],
+)
+def test_a_character_that_looks_like_another_is_named(example_text: str, key: str, says: str) -> None:
+    line, text = in_the_example(example_text, key)
+    assert found_in(text) == [(line, "Y002")]
+    assert says in examine(text).findings[0].message
+
+
+def test_quotes_of_another_kind_are_found_within_brackets() -> None:
+    text, line = broken("    outputs:", "    outputs: {y: “float32[4]”}")
+    assert (line, "Y002") in found_in(text)
+    assert len(found_in(text)) == len(found_in(TEXT)) + 1
+
+
+def test_quotes_of_both_kinds_in_one_text_come_to_an_end() -> None:
+    text, line = broken("    outputs:", '    outputs: {y: “a "float32[4]" b”}')
+    assert all(each.line == line for each in examine(text).findings if (each.code, each.place) not in PLANTED)
+
+
+def test_such_characters_are_fine_within_a_text(example_text: str) -> None:
+    old = "    summary: The embedding of the largest face\n"
+    assert old in example_text
+    for new in ("The “largest”\xa0face\uff1a one", "|\n      x note\uff1a of\xa0one\n      note\uff1a\xa0“two”"):
+        assert found_in(example_text.replace(old, f"    summary: {new}\n")) == []

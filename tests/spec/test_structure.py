@@ -118,7 +118,112 @@ def test_a_number_where_a_text_belongs_is_to_be_quoted() -> None:
 def test_a_version_with_too_few_numbers_is_told_its_form() -> None:
     ((code, place, message),) = found({}, profiles={"embedded": {"ray_version": 2.6}})
     assert (code, place) == ("Y012", "profiles.embedded.ray_version")
-    assert "as 2.51.0" in message
+    assert message == "2.6 is not text: it cannot be used; write a version of three numbers, as 2.60.0"
+    ((_, _, message),) = found({}, profiles={"embedded": {"triton": {"version": 2.51}}})
+    assert message == "2.51 is not text: it cannot be used; write a version of three numbers, as 2.51.0"
+
+
+def of_example(text: str, old: str, new: str) -> list[tuple[str, str, str]]:
+    assert old in text
+    return [(each.code, each.place, each.message) for each in examine(text.replace(old, new, 1)).findings]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "message"),
+    [
+        (
+            "models: [face_detector, arcface]",
+            "models: face_detector , arcface",
+            "stages.faces.models",
+            "'face_detector , arcface' is not a list of models: it cannot be used; write [face_detector, arcface]",
+        ),
+        (
+            "models: [antifraud]",
+            "models: antifraud",
+            "stages.decision.models",
+            "'antifraud' is not a list of models: it cannot be used; write [antifraud]",
+        ),
+        (
+            "models: [antifraud]",
+            "models: 3",
+            "stages.decision.models",
+            "3 is not a list of models: it cannot be used; write a list of their names",
+        ),
+        (
+            "exposed: true",
+            "exposed: true\n    calls: a, b",
+            "models.face_detector.calls",
+            "'a, b' is not a list: it cannot be used; write [a, b]",
+        ),
+        (
+            "      face: {call: faces.embed",
+            "      - face: {call: faces.embed",
+            "pipelines.embed.steps",
+            "steps has a dash before its keys: it cannot be used; write them without dashes",
+        ),
+    ],
+)
+def test_a_list_and_a_mapping_are_told_apart(example_text: str, old: str, new: str, place: str, message: str) -> None:
+    assert of_example(example_text, old, new) == [("Y012", place, message)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "message"),
+    [
+        (
+            "latency_budget: 150ms",
+            "latency_budget:  # later",
+            "models.arcface.latency_budget",
+            "latency_budget has no value: it cannot be used; write a number and its unit, as 90ms, or remove the key",
+        ),
+        (
+            "latency_budget: 150ms",
+            "latency_budget: 150ms\n    batching: ",
+            "models.arcface.batching",
+            "batching has no value: it cannot be used; write a mapping, or remove the key",
+        ),
+        (
+            "object_store: 512MiB",
+            "object_store: 512MiB\n  logging: {encoding: }",
+            "ray.logging.encoding",
+            "encoding has no value: it cannot be used; write one of text, json, or remove the key",
+        ),
+        ("sla: 8s", "sla:", "service.sla", "sla has no value: it cannot be used; write a number and its unit, as 90ms"),
+        (
+            "device: cpu",
+            "device:",
+            "profiles.embedded.device",
+            "device has no value: it cannot be used; write one of cpu, gpu",
+        ),
+        (
+            "models: [antifraud]",
+            "models:",
+            "stages.decision.models",
+            "models has no value: it cannot be used; write a list of their names, or remove the key",
+        ),
+    ],
+)
+def test_a_key_with_nothing_behind_it_is_found_at_its_own_line(
+    example_text: str, old: str, new: str, place: str, message: str
+) -> None:
+    assert of_example(example_text, old, new) == [("Y012", place, message)]
+
+
+def test_null_that_is_written_out_is_what_a_key_has_that_is_left_out(example_text: str) -> None:
+    assert of_example(example_text, "exposed: true", "exposed: true\n    batching: null\n    threads: ~") == []
+
+
+def test_a_misspelt_key_with_nothing_behind_it_is_one_mistake(example_text: str) -> None:
+    ((code, place, message),) = of_example(example_text, "latency_budget: 150ms", "latency_budgt:")
+    assert (code, place) == ("Y010", "models.arcface.latency_budgt")
+    assert message.endswith("did you mean latency_budget?")
+
+
+def test_a_key_whose_mapping_has_too_little_indentation_is_not_empty(example_text: str) -> None:
+    new = "exposed: true\n    batching:\n    preferred_sizes: [4]"
+    ((code, place, message),) = of_example(example_text, "exposed: true", new)
+    assert (code, place) == ("Y010", "models.face_detector.preferred_sizes")
+    assert "it belongs in models.face_detector.batching" in message
 
 
 @pytest.mark.parametrize(
@@ -145,6 +250,17 @@ def test_what_was_probably_meant_is_named(model: dict[str, Any], code: str, plac
     matching = [message for each, where, message in found(model) if (each, where) == (code, place)]
     assert len(matching) == 1, found(model)
     assert remedy in matching[0]
+
+
+@pytest.mark.parametrize("place", ["models", "tiers", "profiles"])
+def test_nothing_where_something_is_needed(place: str) -> None:
+    findings = examine(yaml.safe_dump(MINIMAL | {place: {}})).findings
+    assert [(finding.code, finding.place) for finding in findings] == [("Y016", place)]
+
+
+def test_a_share_without_its_sign_could_be_two_shares() -> None:
+    findings = report({"ingress": {"rolling_update": {"at_once": 0.2}}}).findings
+    assert [(finding.code, finding.place) for finding in findings] == [("Y025", "ingress.rolling_update.at_once")]
 
 
 @pytest.mark.parametrize("word", sorted(KEYS) + sorted(OTHERWISE))

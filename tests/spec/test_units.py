@@ -57,6 +57,6 @@ def test_what_is_no_size_is_refused_with_an_example(text: object) -> None:
         parse_size(text)
 
 
-@pytest.mark.parametrize("text", ["90ms", "8s", "2min", "1h", "1500us", "0us"])
+@pytest.mark.parametrize("text", ["90ms", "8s", "2min", "1h", "1500us", "0s"])
 def test_a_duration_is_shown_as_it_would_be_written(text: str) -> None:
     assert show_duration(parse_duration(text)) == text

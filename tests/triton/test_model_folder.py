@@ -67,6 +67,10 @@ def codes(folder: Path, config: pb.ModelConfig) -> list[str]:
         ("W020", "", {"1/model.py": "class TritonPythonModel\n"}, "", "SyntaxError"),
         ("W020", "", {"1/model.py": "return 1\n"}, "", "SyntaxError"),
         ("W021", "", {"1/model.py": "class Model: ...\n"}, "", "TritonPythonModel"),
+        ("W020", "", {"1/model.py": "# coding: no\n"}, "", "SyntaxError"),
+        ("W020", "", {"1/model.py": f"x = {'1+' * 100000}1\n{ECHO}"}, "", "RecursionError"),
+        ("W020", "", {"1/model.py": f"x = {'-' * 200000}1\n{ECHO}"}, "", "MemoryError"),
+        ("W046", "", {"1/model.py": f"{ECHO}\n    def initialize(self): ...\n"}, "", "initialize() takes 1 positional"),
         ("W022", "", {}, "labels.txt", "failed to open text file"),
         ("W031", "", {"1/model.py/0": ""}, "", "No module named '1.model'"),
         ("W032", "version_policy {specific {versions: [1]}}", {"1": ""}, "", "at least one version must be available"),
@@ -148,4 +152,44 @@ def test_a_class_without_execute_loads_and_fails_at_each_request(server: Any, fo
         client.load_model("folder", client_timeout=20)
         with pytest.raises(InferenceServerException, match="does not implement `execute`"):
             client.infer("folder", [x], client_timeout=20)
+        client.unload_model("folder")
+
+
+@pytest.mark.parametrize("parameters", ["requests", "self, requests, more"])
+def test_an_execute_of_other_parameters_loads_and_fails_at_each_request(
+    server: Any, folder: Path, parameters: str
+) -> None:
+    code = ECHO.replace("execute(self, requests)", f"execute({parameters})")
+    assert codes(folder, write(folder, "", {"1/model.py": code})) == ["W046"]
+    x = triton.InferInput("x", [1, 4], "FP32")
+    x.set_data_from_numpy(np.zeros((1, 4), np.float32))
+    with triton.InferenceServerClient(server.address) as client:
+        client.load_model("folder", client_timeout=20)
+        with pytest.raises(InferenceServerException, match="positional argument"):
+            client.infer("folder", [x], client_timeout=20)
+        client.unload_model("folder")
+
+
+@pytest.mark.parametrize(
+    ("found", "instead"),
+    [
+        ("self, requests", "self, requests, more=None"),
+        ("self, requests):", "self, *given):\n        (requests,) = given"),
+        ("class TritonPythonModel:\n    def execute", "class TritonPythonModel: ...\n\nif True:\n    def execute"),
+    ],
+    ids=["a default", "a star", "added later"],
+)
+def test_methods_that_can_be_called_as_the_backend_calls_them_work(
+    server: Any, folder: Path, found: str, instead: str
+) -> None:
+    more = "\n    def initialize(self, args, more=1): ...\n    def finalize(self, *more): ...\n"
+    code = ECHO.replace(found, instead) + more
+    if "if True:" in instead:
+        code += "".join(f"\nTritonPythonModel.{name} = {name}" for name in ("execute", "initialize", "finalize"))
+    assert codes(folder, write(folder, "", {"1/model.py": code})) == []
+    x = triton.InferInput("x", [1, 4], "FP32")
+    x.set_data_from_numpy(np.zeros((1, 4), np.float32))
+    with triton.InferenceServerClient(server.address) as client:
+        client.load_model("folder", client_timeout=20)
+        assert client.infer("folder", [x], client_timeout=20).get_response().outputs[0].name == "y"
         client.unload_model("folder")

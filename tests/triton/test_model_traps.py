@@ -183,3 +183,21 @@ async def test_a_resource_is_refused(wanted: str, refusal: str, start: Any, repo
             client.load_model("limited", client_timeout=20)
     finally:
         await server.stop(0)
+
+
+async def test_a_warm_up_larger_than_the_models_batch_is_refused_or_ends_the_server(
+    start: Any, repository: Any
+) -> None:
+    server = await start()
+    warmup = 'model_warmup [{name: "first" batch_size: 5 inputs {key: "x" value {data_type: TYPE_FP32 dims: [1] '
+    repository.add("warm", COUNTING, takes("data_type: TYPE_FP32 dims: [1]", f"{warmup} zero_data: true}}}}}}]"))
+    try:
+        with (
+            triton.InferenceServerClient(server.address) as client,
+            pytest.raises(InferenceServerException) as refused,
+        ):
+            client.load_model("warm", client_timeout=20)
+        if "max allowed is 4" not in str(refused.value):
+            assert "SIG" in await server.wait_exit()
+    finally:
+        await server.stop(0)

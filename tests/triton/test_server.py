@@ -17,6 +17,8 @@ import pytest
 
 from serve_app.triton import guard, launch
 from serve_app.triton.error import TritonError
+from tests.rules.case import merged, report
+from tests.rules.server_cases import triton
 
 INDEX = {"index": np.array([[1, 2]])}
 HANGING_CODE = """
@@ -182,6 +184,16 @@ async def test_a_model_that_never_finishes_loading_ends_the_start_at_its_deadlin
     with pytest.raises(TritonError, match=r"^Triton did not start: it was not ready in time\."):
         await start(ready_timeout=1.5)
     assert processes(str(repository.folder)) == {}
+
+
+async def test_no_machine_starts_twenty_processes_within_the_least_that_the_validator_asks_for(start, repository):
+    repository.add_reverse()
+    config = repository.folder / "reverse" / "config.pbtxt"
+    config.write_text(config.read_text().replace("count: 1", "count: 20"))
+    least = report(merged(triton(startup_timeout="500ms"), {"models": {"m": {"instances": 20}}}))
+    assert "T156" not in [finding.code for finding in least.findings]
+    with pytest.raises(TritonError, match="it was not ready in time"):
+        await start(ready_timeout=0.5)
 
 
 async def test_a_repository_that_would_make_triton_hang_is_refused_before_the_start(start, repository):

@@ -9,6 +9,7 @@ import pytest
 import tritonclient.grpc as triton
 from tritonclient.utils import InferenceServerException
 
+from tests.rules.case import report
 from tests.rules.ensemble_cases import CALLED_ALONE, CASES, MODEL, calls, ensemble, step
 
 # Answers y: as many requests as ran together.
@@ -185,3 +186,10 @@ async def test_a_model_that_calls_itself_waits_for_ever(repository, start) -> No
             send(client, "m", 1, 4, timeout=2)
     finally:
         await server.stop(0)
+
+
+def test_a_step_of_a_version_that_no_folder_has_is_refused_only_when_it_is_loaded(load):
+    patch = ensemble(step("m", version=999999), models={"m": {"versions": {"all": True}}})
+    assert "T302" not in [finding.code for finding in report(patch).findings]  # the files say it
+    with pytest.raises(InferenceServerException, match="whose required version 999999 is not loaded"):
+        load(patch, COUNT_CODE, "e")

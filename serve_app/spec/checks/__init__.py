@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from serve_app.spec.checks import acceptances as acceptances
 from serve_app.spec.checks import amounts as amounts
+from serve_app.spec.checks import arguments as arguments
 from serve_app.spec.checks import batching as batching
 from serve_app.spec.checks import calls as calls
 from serve_app.spec.checks import code as code
@@ -31,11 +32,14 @@ from serve_app.spec.checks import rate_limits as rate_limits
 from serve_app.spec.checks import ray as ray
 from serve_app.spec.checks import ray_versions as ray_versions
 from serve_app.spec.checks import replicas as replicas
+from serve_app.spec.checks import request_sizes as request_sizes
 from serve_app.spec.checks import same_batch as same_batch
 from serve_app.spec.checks import scaling as scaling
 from serve_app.spec.checks import sequence_tensors as sequence_tensors
 from serve_app.spec.checks import sequences as sequences
 from serve_app.spec.checks import servers as servers
+from serve_app.spec.checks import slack as slack
+from serve_app.spec.checks import startup as startup
 from serve_app.spec.checks import telemetry as telemetry
 from serve_app.spec.checks import tensors as tensors
 from serve_app.spec.checks import tiers as tiers

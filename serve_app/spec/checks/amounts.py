@@ -38,7 +38,8 @@ MANY_SLOTS = error(
 )  # fmt: skip
 MANY_INSTANCES = error(
     "T147", "More instances than a server can hold",
-    "Triton starts one after the other, in the python backend a process each: 50 take 7s, and so many are never ready",
+    "Triton starts one after the other, in the python backend a process each: 50 take 3s to 7s, and so many are never "
+    "ready",
     f"write fewer, {MOST_INSTANCES} at the most",
 )  # fmt: skip
 LONG_WARMUP = error(
@@ -52,13 +53,13 @@ CACHE_SIZE = error(
 )  # fmt: skip
 
 
-def _bytes(tensor: Tensor) -> int:
-    """What one item takes. A text is at least its length in four bytes, and a dimension that varies counts as 1."""
+def least_bytes(tensor: Tensor) -> int:
+    """What one item takes at the least: a text its length in four bytes, and a dimension that varies is 1."""
     return prod(dim for dim in tensor.dims if dim != -1) * (tensor.width or 4)
 
 
 def _too_large(place: Place, tensor: Tensor, batch: int) -> Faults:
-    if _bytes(tensor) * batch > LARGEST_TENSOR:
+    if least_bytes(tensor) * batch > LARGEST_TENSOR:
         items = f"{batch} items of {tensor} take" if batch > 1 else f"{tensor} takes"
         yield LARGE_TENSOR.at(place, f"{items} more than {show_size(LARGEST_TENSOR + 1)}")
 

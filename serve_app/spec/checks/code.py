@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-import inspect
-import typing
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from serve_app.spec.checks.registry import of_each_model, of_each_pipeline, of_each_stage
-from serve_app.spec.code import load_code, settings_of, settings_type, why_not_loaded
-from serve_app.spec.findings import Faults, Place, error
+from serve_app.spec.code import (
+    BadCode,
+    Parameters,
+    answer_type,
+    coroutine_of,
+    coroutines_of,
+    is_answer,
+    is_plain_method,
+    load_code,
+    parameters_of,
+    settings_of,
+    settings_type,
+    why_no_class,
+    why_not_loaded,
+)
+from serve_app.spec.findings import Fault, Faults, Place, error
 from serve_app.spec.model import Model
-from serve_app.spec.pipeline import Pipeline, Stage
+from serve_app.spec.pipeline import Pipeline, Stage, Step
 from serve_app.spec.schema import Spec
 from serve_app.spec.spelling import did_you_mean
 from serve_app.spec.value_words import describe
@@ -50,20 +62,29 @@ def _meant(problem: Any, stage: Stage) -> str | None:
 
 @of_each_model
 def recipe(spec: Spec, name: str, model: Model) -> Faults:
-    if model.weights is not None and (reason := why_not_loaded(model.weights.prepare)):
-        yield NOT_LOADED.at(
-            ("models", name, "weights", "prepare"), f"{model.weights.prepare} cannot be loaded: {reason}"
-        )
+    if model.weights is None:
+        return
+    path, place = model.weights.prepare, ("models", name, "weights", "prepare")
+    if reason := why_not_loaded(path):
+        yield NOT_LOADED.at(place, f"{path} cannot be loaded: {reason}")
+    elif not callable(code := load_code(path)):
+        yield NOT_LOADED.at(place, f"{path} is no function, but of type {type(code).__name__}")
 
 
 @of_each_stage
 def stage_class(spec: Spec, name: str, stage: Stage) -> Faults:
     place: Place = ("stages", name)
-    if reason := why_not_loaded(stage.code):
-        yield NOT_LOADED.at((*place, "code"), f"{stage.code} cannot be loaded: {reason}")
+    if reason := why_no_class(stage.code):
+        yield NOT_LOADED.at((*place, "code"), f"{stage.code} {reason}")
         return
     try:
         settings = settings_of(stage)
+    except BadCode as bad:
+        yield NOT_LOADED.at(
+            (*place, "code"),
+            f"what {stage.code} takes cannot be known: {bad}",
+            remedy="annotate its settings with a pydantic model that is there when it runs",
+        )
     except ValidationError as invalid:
         for each in invalid.errors(include_url=False):
             where = (*place, "settings", *each["loc"])
@@ -76,39 +97,60 @@ def stage_class(spec: Spec, name: str, stage: Stage) -> Faults:
 
 @of_each_stage
 def models_taken(spec: Spec, name: str, stage: Stage) -> Faults:
-    if why_not_loaded(stage.code) or not set(stage.models) <= {*spec.models, *spec.ensembles}:
+    if why_no_class(stage.code) or not set(stage.models) <= {*spec.models, *spec.ensembles}:
         return  # both have findings of their own
-    parameters = inspect.signature(load_code(stage.code)).parameters
-    models = [parameter for parameter in parameters if parameter != "settings"]
-    required = {model for model in models if parameters[model].default is inspect.Parameter.empty}
-    if not required <= set(stage.models) <= set(models):
-        yield TAKES_MODELS.at(
-            ("stages", name, "models"), f"{stage.code} takes the models {', '.join(sorted(required))}"
-        )
+    models = parameters_of(load_code(stage.code), but="settings")
+    if models is not None and not models.take(stage.models):
+        taken = f"the models {', '.join(sorted(models.needed or models.names))}" if models.names else "no models"
+        yield TAKES_MODELS.at(("stages", name, "models"), f"{stage.code} takes {taken}")
 
 
 @of_each_pipeline
 def calls(spec: Spec, name: str, pipeline: Pipeline) -> Faults:
     for step_name, step in pipeline.steps.items():
         stage = spec.stages.get(step.stage)
-        if stage is None or why_not_loaded(stage.code):
+        if stage is None or why_no_class(stage.code):
             continue
         place: Place = ("pipelines", name, "steps", step_name)
         method = step.call.split(".")[1]
-        function = getattr(load_code(stage.code), method, None)
-        if not inspect.iscoroutinefunction(function):
-            methods = [name for name, _ in inspect.getmembers(load_code(stage.code), inspect.iscoroutinefunction)]
-            yield NO_METHOD.at(
-                (*place, "call"),
-                f"{stage.code} has no `async def {method}`",
-                remedy=did_you_mean(method, methods) or f"write one of {', '.join(methods)}" if methods else None,
-            )
+        function = coroutine_of(load_code(stage.code), method)
+        if function is None:
+            yield _no_method(stage, method, (*place, "call"))
             continue
-        parameters = inspect.signature(function).parameters
-        taken = [parameter for parameter in parameters if parameter != "self"]
-        required = {parameter for parameter in taken if parameters[parameter].default is inspect.Parameter.empty}
-        if not required <= set(step.takes) <= set(taken):
-            yield TAKES_ARGUMENTS.at((*place, "takes"), f"{stage.code}.{method} takes {', '.join(taken)}")
-        answer = typing.get_type_hints(function).get("return")
-        if not (inspect.isclass(answer) and issubclass(answer, BaseModel)):
-            yield NO_ANSWER_TYPE.at((*place, "call"), f"{stage.code}.{method} names no pydantic model as its answer")
+        taken = parameters_of(function, but="self")
+        if taken is not None:
+            yield from _arguments(f"{stage.code}.{method}", taken, step, (*place, "takes"))
+        yield from _answer(stage, method, (*place, "call"))
+
+
+def _no_method(stage: Stage, method: str, place: Place) -> Fault:
+    what = f"{stage.code} has no `async def {method}`"
+    code = load_code(stage.code)
+    if is_plain_method(code, method):
+        return NO_METHOD.at(place, f"{what}, but a plain one", remedy=f"write it as `async def {method}`")
+    methods = coroutines_of(code)
+    remedy = did_you_mean(method, methods) or f"write one of {', '.join(methods)}" if methods else None
+    return NO_METHOD.at(place, what, remedy=remedy)
+
+
+def _arguments(method: str, taken: Parameters, step: Step, place: Place) -> Faults:
+    unknown = [] if taken.others else [argument for argument in step.takes if argument not in taken.names]
+    left = [argument for argument in taken.names if argument not in step.takes]
+    for argument in unknown:
+        remedy = did_you_mean(argument, left) or (f"write {' or '.join(left)} for it" if left else "remove it")
+        yield TAKES_ARGUMENTS.at((*place, argument), f"{method} takes {taken}, and no {argument}", remedy=remedy)
+    missing = [argument for argument in left if argument in taken.needed]
+    if len(missing) > len(unknown):  # else it is said where the others were written for them
+        yield TAKES_ARGUMENTS.at(
+            place, f"{method} takes {taken}, and does not get {', '.join(missing)}", remedy="give what is missing"
+        )
+
+
+def _answer(stage: Stage, method: str, place: Place) -> Faults:
+    try:
+        answer = answer_type(stage, method)
+    except BadCode as bad:
+        yield NO_ANSWER_TYPE.at(place, f"{stage.code}.{method}: {bad}", remedy="correct its annotation")
+        return
+    if not is_answer(answer):
+        yield NO_ANSWER_TYPE.at(place, f"{stage.code}.{method} names no pydantic model as its answer")

@@ -7,6 +7,7 @@ from datetime import timedelta
 from serve_app.spec.batching import QueuePolicy
 from serve_app.spec.checks.ensemble_limits import timeouts as timeouts_of_an_ensemble
 from serve_app.spec.checks.registry import of_each_model, of_each_pipeline
+from serve_app.spec.checks.slack import least_wait, left
 from serve_app.spec.findings import Faults, Place, warning
 from serve_app.spec.model import Model
 from serve_app.spec.paths import budget, heaviest_path, longest_chain, longest_path, models_of, reached, total
@@ -34,20 +35,16 @@ def too_late(spec: Spec, name: str, model: Model) -> Faults:
     policies |= {("queues", key): policy for key, policy in model.batching.queues.items()}
     timeouts = {place: policy.timeout for place, policy in policies.items() if policy.timeout}
     for pipeline_name in spec.pipelines if timeouts else ():
-        left = _left(spec, pipeline_name, name)
+        rest = left(spec, pipeline_name, name)
+        if rest < least_wait(spec, name):
+            continue  # whatever the timeout is: `slack` says so
         for place, timeout in timeouts.items():
-            if timeout > left:
+            if timeout > rest:
                 yield TOO_LATE.at(
                     ("models", name, "batching", *place, "timeout"),
-                    f"pipeline {pipeline_name} leaves {show_duration(left)} of its SLA beside the budgets of its path, "
+                    f"pipeline {pipeline_name} leaves {show_duration(rest)} of its SLA beside the budgets of its path, "
                     f"and the timeout is {show_duration(timeout)}",
                 )
-
-
-def _left(spec: Spec, pipeline: str, model: str) -> timedelta:
-    """What a pipeline's SLA leaves for waiting beside the budgets of its longest path through a model."""
-    path = longest_path(spec, spec.pipelines[pipeline], model)
-    return timedelta.max if path is None else spec.sla(pipeline) - path[0]
 
 
 @of_each_pipeline
@@ -73,7 +70,7 @@ def _together(spec: Spec, name: str, pipeline: Pipeline, tier: str) -> Faults:
         return
     served = [model for step in steps for model in models_of(spec, pipeline, step)]
     models = [model for each in served for model in longest_chain(spec, each, time)[1] if model in waits]
-    alone = any(waits[model] > _left(spec, name, model) for model in models)
+    alone = any(waits[model] > left(spec, name, model) for model in models)
     within = (each for each in served if each in spec.ensembles)
     if alone or any(any(timeouts_of_an_ensemble(spec, each, spec.ensembles[each])) for each in within):
         return  # said by rules of their own

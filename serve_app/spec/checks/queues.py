@@ -9,12 +9,11 @@ from datetime import timedelta
 from serve_app.spec.batching import QueuePolicy
 from serve_app.spec.checks.batching import LONG_DELAY, SHORT_DELAY
 from serve_app.spec.checks.registry import of_each_model_in_each_profile
+from serve_app.spec.checks.slack import SHORTEST_TIMEOUT, follows
 from serve_app.spec.findings import Faults, Place, error, warning
 from serve_app.spec.paths import longest_path, stages_of
 from serve_app.spec.resolved import Resolved
 from serve_app.spec.units import show_duration
-
-SHORTEST_TIMEOUT = timedelta(milliseconds=1)
 
 LONELY_TIMEOUT = error(
     "T102", "A queue delay not shorter than the queue timeout", "a lone request will always fail",
@@ -80,6 +79,8 @@ def queues_of(found: Resolved) -> Iterator[Queue]:
 def lonely_timeout(found: Resolved) -> Faults:
     for queue in queues_of(found):
         timeout = queue.whole.timeout or timedelta()
+        if follows(found, queue.written.timeout):
+            continue
         if queue.whole.on_timeout == "reject" and timedelta() < timeout <= found.queue_delay:
             of_level = f" of {queue.name}" if queue.name else ""
             yield LONELY_TIMEOUT.at(
@@ -113,7 +114,7 @@ def ordered_delay(found: Resolved) -> Faults:
 @of_each_model_in_each_profile
 def no_timeout(found: Resolved) -> Faults:
     for queue in queues_of(found):
-        if queue.whole.timeout:
+        if queue.whole.timeout or follows(found, queue.written.timeout):
             continue
         if queue.written.allow_override:
             yield NO_TIMEOUT.at(
@@ -137,6 +138,8 @@ def deadline_ignored(found: Resolved) -> Faults:
             remedy="remove it, for batching by the tiers' priorities",
         )
     for queue in queues_of(found):
+        if follows(found, queue.written.timeout):
+            continue
         if not queue.whole.timeout:
             yield DEADLINE_IGNORED.at(
                 queue.place_of("timeout"), "the queue has no timeout that a deadline could shorten"
@@ -166,6 +169,8 @@ def starved(found: Resolved) -> Faults:
     for queue in queues_of(found):
         of_lower = queue.name in lower if queue.name else len(lower) < found.levels - 1
         if not of_lower or (queue.whole.timeout and queue.whole.on_timeout == "reject"):
+            continue
+        if follows(found, queue.written.timeout):
             continue
         whose = queue.name or "the levels below the first"
         if not queue.whole.timeout:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Iterator
 
 from google.protobuf import json_format
 from tritonclient.grpc import model_config_pb2 as pb
@@ -35,6 +36,10 @@ HAS_A_WORD = error(
 REFUSED = error(
     "T179", "A value of `triton` that Triton refuses", "Triton refuses to load the model", "correct it, or remove it"
 )
+NO_AGENT = error(
+    "T430", "A repository agent that the profile's server does not have", "Triton refuses to load the model",
+    "remove it, or take a server that has this agent, as the container's has checksum",
+)  # fmt: skip
 
 _LIBRARY = re.compile(r"libtriton_[A-Za-z0-9_-]+\.so|model\.py")
 _AGENT = re.compile(r"[A-Za-z0-9_-]+")
@@ -73,10 +78,7 @@ def _refused(spec: Spec, place: Place, field: str, served: Model | Ensemble) -> 
             f"{config.runtime!r} is no library of a backend",
             remedy="write libtriton_NAME.so, or model.py for a backend in Python",
         )
-    elif field == "runtime" and any(
-        profile is not UNKNOWN and profile.triton is not UNKNOWN and profile.triton.requirement is not None
-        for profile in spec.profiles.values()
-    ):
+    elif field == "runtime" and any(_wheels(spec)):
         # The wheel keeps a backend's files apart, and Tandem links them into one folder.
         yield REFUSED.at(place, "a server from a wheel finds no library outside its folder", remedy="remove it")
     elif field == "model_repository_agents":
@@ -84,6 +86,20 @@ def _refused(spec: Spec, place: Place, field: str, served: Model | Ensemble) -> 
             if _AGENT.fullmatch(agent.name) is None:
                 what = f"{agent.name!r} is no name of an agent" if agent.name else "an agent has no name"
                 yield REFUSED.at(place, what, remedy="write its name, as checksum")
+            else:
+                yield from _from_a_wheel(spec, place, agent.name)
+
+
+def _from_a_wheel(spec: Spec, place: Place, agent: str) -> Faults:
+    for profile in _wheels(spec):
+        yield NO_AGENT.at(place, f"the server of {profile} is from a wheel, which has no agents, and {agent} is one")
+
+
+def _wheels(spec: Spec) -> Iterator[str]:
+    """The profiles whose server is from a wheel."""
+    for name, profile in spec.profiles.items():
+        if profile is not UNKNOWN and profile.triton is not UNKNOWN and profile.triton.requirement is not None:
+            yield name
 
 
 def _mismatch(field: str, value: object) -> str | None:

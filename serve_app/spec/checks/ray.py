@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import inspect
+import ipaddress
 import re
 from collections.abc import Iterator
+from itertools import count
 
 from serve_app.spec.checks.registry import all_replicas, of_the_spec
-from serve_app.spec.code import load_code, why_not_loaded
+from serve_app.spec.code import load_code, parameters_of, why_not_loaded
 from serve_app.spec.findings import Faults, Place, error, warning
 from serve_app.spec.part import UNKNOWN
 from serve_app.spec.schema import Spec
+from serve_app.spec.units import show_size
 
 SAME_PORT = error("R001", "Two ports that are the same", "the second to listen fails", "give each a port of its own")
 UPLOAD = error(
@@ -33,6 +36,9 @@ NO_EXPORTER = error(
     "R009", "A tracing exporter that cannot be used", "no part of Ray Serve sends a trace, and only its logs say so",
     "name a function without parameters that answers a list of OpenTelemetry's span processors",
 )  # fmt: skip
+SMALL_STORE = error(
+    "P116", "An object store smaller than Ray's least", "Ray refuses to start", "write 75MiB or more, as 512MiB"
+)
 NO_CAPACITY = warning(
     "R023", "A target capacity of nothing", "Ray Serve ends every replica, Triton's too", "write how much shall run"
 )
@@ -45,13 +51,25 @@ UNUSED_LOGGING = warning(
     "remove it, or logging of the parts that shall have this",
 )  # fmt: skip
 
+# ray._private.ray_constants.OBJECT_STORE_MINIMUM_MEMORY_BYTES of 2.60.
+SMALLEST_STORE = 75 * 2**20
 # What plain `ray start --head` and the Linux kernel hand out by default, first and last.
 _TAKEN = {
     (10001, 10001): "Ray's client server",
     (10002, 19999): "workers of a plain `ray start`",
     (32768, 60999): "every connection of this machine",
 }
-_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*")
+# Where to begin to look for a port that is free, by the place that wants one.
+_USUAL: dict[Place, int] = {
+    ("service", "port"): 8000,
+    ("service", "grpc", "port"): 9000,
+    ("ray", "port"): 6379,
+    ("ray", "dashboard_port"): 8265,
+}
+# A host's name after RFC 1123, whose last part cannot be a number: what looks like an address is one.
+_HOST_NAME = re.compile(
+    r"(?=.{1,253}$)([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)*(?![0-9]+$)[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+)
 
 
 def _ports(spec: Spec) -> Iterator[tuple[Place, int]]:
@@ -73,13 +91,16 @@ def same_port(spec: Spec) -> Faults:
 
 @of_the_spec
 def taken_port(spec: Spec) -> Faults:
-    for place, port in _ports(spec):
-        if port is UNKNOWN:
-            continue
+    known = [(place, port) for place, port in _ports(spec) if port is not UNKNOWN]
+    used = {port for _, port in known}
+    for place, port in known:
         for (first, last), user in _TAKEN.items():
             if first <= port <= last:
                 span = f"{first}" if first == last else f"{first} to {last}"
-                yield TAKEN_PORT.at(place, f"{port} may be taken by {user} ({span})")
+                free = next(each for each in count(_USUAL[place]) if each not in used)
+                used.add(free)
+                remedy = f"use a port that nobody hands out, as {free}"
+                yield TAKEN_PORT.at(place, f"{port} may be taken by {user} ({span})", remedy=remedy)
 
 
 @of_the_spec
@@ -89,12 +110,28 @@ def upload(spec: Spec) -> Faults:
 
 
 @of_the_spec
+def small_store(spec: Spec) -> Faults:
+    if (size := spec.ray.object_store) < SMALLEST_STORE:
+        yield SMALL_STORE.at(("ray", "object_store"), f"it is {show_size(size)}")
+
+
+@of_the_spec
 def host(spec: Spec) -> Faults:
     given, place = spec.service.host, ("service", "host")
-    if given in ("0.0.0.0", "::"):
-        yield OPEN.at(place, f"{given} is every interface")
-    elif _HOST.fullmatch(given) is None:
-        yield NO_HOST.at(place, f"{given!r} is no address")
+    if address := _address(given):
+        if address.is_unspecified:
+            yield OPEN.at(place, f"{given} is every interface")
+    elif _HOST_NAME.fullmatch(given) is None:
+        bare = given[1:-1] if given[:1] + given[-1:] == "[]" else given.rpartition(":")[0]
+        remedy = f"write {bare} alone" if _address(bare) or _HOST_NAME.fullmatch(bare) else None
+        yield NO_HOST.at(place, f"{given!r} is no address", remedy=remedy)
+
+
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None
 
 
 @of_the_spec
@@ -110,7 +147,10 @@ def exporter(spec: Spec) -> Faults:
 
 
 def _takes_nothing(code: object) -> bool:
-    return inspect.isfunction(code) and not inspect.signature(code).parameters
+    if not inspect.isfunction(code):
+        return False
+    taken = parameters_of(code)
+    return taken is None or not (taken.names or taken.others)
 
 
 @of_the_spec

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TypeVar
 
 from serve_app.spec.findings import Fault, Faults, Place
@@ -50,26 +51,40 @@ def run_checks(spec: Spec, *, whole: bool = True) -> list[Fault]:
     """Every fault that the registered checks find. `whole` says that no value of the spec is UNKNOWN."""
     # What is written in C, such as `re`, asks UNKNOWN for its type alone, and then raises TypeError.
     ends: _Ends = Unknown if whole else (Unknown, TypeError)
-    return [fault for section in _sections(spec) for faults in _known(section, ends) for fault in _known(faults, ends)]
+    sections = _sections(spec, ends)
+    return [fault for section in sections for faults in _known(section, ends) for fault in _known(faults, ends)]
 
 
-def _sections(spec: Spec) -> list[Iterator[Faults]]:
+def _sections(spec: Spec, ends: _Ends) -> list[Iterator[Faults]]:
     """The checks of each part of the spec, so that a part that cannot be known takes no other with it."""
     return [
         (check(spec) for check in _whole),
         (check(spec, name, model) for check in _models for name, model in spec.models.items()),
-        (
-            check(Resolved(spec, name, profile))
-            for check in _resolved
-            for name in spec.models
-            for profile in spec.profiles
-        ),
+        (_in_each_profile(spec, name, check, ends) for check in _resolved for name in spec.models),
         (check(spec, name, ensemble) for check in _ensembles for name, ensemble in spec.ensembles.items()),
         (check(spec, name, profile) for check in _profiles for name, profile in spec.profiles.items()),
         (check(spec, name, stage) for check in _stages for name, stage in spec.stages.items()),
         (check(spec, name, pipeline) for check in _pipelines for name, pipeline in spec.pipelines.items()),
         (check(spec, place, replicas) for check in _replicas for place, replicas in all_replicas(spec)),
     ]
+
+
+def _in_each_profile(spec: Spec, name: str, check: Callable[[Resolved], Faults], ends: _Ends) -> Faults:
+    """What a check says of a model in every profile, once; with the profiles where it does not say it in all."""
+    said: dict[Fault, list[ProfileName]] = {}
+    for profile in spec.profiles:
+        for fault in dict.fromkeys(_known(check(Resolved(spec, name, profile)), ends)):
+            said.setdefault(fault, []).append(profile)
+    for fault, profiles in said.items():
+        yield fault if len(profiles) == len(spec.profiles) else _said_of(fault, profiles)
+
+
+def _said_of(fault: Fault, profiles: list[ProfileName]) -> Fault:
+    """The fault, with the profiles that it is of, unless its place or its words name them."""
+    if "profiles" in fault.place or any(f"profile {profile}" in fault.what for profile in profiles):
+        return fault
+    which = f"profile{'s' if len(profiles) > 1 else ''} {' and '.join(profiles)}"
+    return replace(fault, what=f"in {which}, {fault.what}")
 
 
 def all_replicas(spec: Spec) -> Iterator[tuple[Place, Replicas]]:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator
 from datetime import timedelta
 
 from pydantic import ValidationError
 
 from serve_app.spec.checks.registry import of_all_replicas, of_each_profile, of_each_stage
-from serve_app.spec.code import checked_user_config, load_code, why_not_loaded
+from serve_app.spec.code import (
+    BadCode,
+    checked_user_config,
+    coroutine_of,
+    load_code,
+    parameters_of,
+    why_no_class,
+)
 from serve_app.spec.findings import Faults, Place, error, warning
 from serve_app.spec.part import UNKNOWN
 from serve_app.spec.pipeline import Stage
@@ -225,16 +231,19 @@ def hasty_health(spec: Spec, place: Place, replicas: Replicas) -> Faults:
 @of_each_stage
 def user_config(spec: Spec, name: str, stage: Stage) -> Faults:
     given = stage.replicas.user_config if stage.replicas is not None else None
-    if given is None or why_not_loaded(stage.code):
+    if given is None or why_no_class(stage.code):
         return
     place: Place = ("stages", name, "replicas", "user_config")
     code = load_code(stage.code)
-    function = getattr(code, "reconfigure", None)
-    if not inspect.iscoroutinefunction(function) or "user_config" not in inspect.signature(function).parameters:
+    function = coroutine_of(code, "reconfigure")
+    taken = None if function is None else parameters_of(function, but="self")
+    if function is None or (taken is not None and "user_config" not in taken.names):
         yield NO_RECONFIGURE.at(place, f"{stage.code} has no `async def reconfigure(self, user_config)`")
         return
     try:
         checked_user_config(code, given)
+    except BadCode as bad:
+        yield NO_RECONFIGURE.at(place, f"{stage.code}.reconfigure: {bad}", remedy="correct its annotation")
     except ValidationError as refused:
         for each in refused.errors(include_url=False):
             where = (*place, *each["loc"])

@@ -31,6 +31,11 @@ HIDDEN_INPUT = error(
     "T222", "A tensor of Triton's under the name of an input",
     "requests have to bring it, and Triton replaces what they bring", "remove the input, or rename one of the two",
 )  # fmt: skip
+SAME_AS_OUTPUT = error(
+    "T158", "A tensor of Triton's for the model under the name of another of its tensors",
+    "one name stands for two tensors, which no graph can have and whoever reads code or logs mixes up",
+    "name them apart",
+)  # fmt: skip
 ID_WITH_VALUES = error(
     "T223", "Values of a flag for the sequence's id", "Triton refuses to load the model", "remove off and on"
 )
@@ -136,6 +141,19 @@ def hidden_input(spec: Spec, name: str, model: Model) -> Faults:
             yield HIDDEN_INPUT.at((*place, "input"), f"{state.input} is an input of {name}")
         if state.input in signals:
             yield SAME_TENSOR.at((*place, "input"), f"{state.input} is a control's tensor, and the state hides it")
+
+
+@of_each_model
+def same_as_output(spec: Spec, name: str, model: Model) -> Faults:
+    states = list(_states(name, model))
+    outputs = dict.fromkeys(model.outputs, "an output") | {state.output: "a state's output" for _, state in states}
+    tensors = [(place, control.input) for place, control in _controls(name, model)]
+    for place, tensor in [*tensors, *((place, state.input) for place, state in states)]:
+        if tensor in outputs:
+            yield SAME_AS_OUTPUT.at((*place, "input"), f"{tensor} is {outputs[tensor]} of {name} too")
+    for place, state in states:
+        if state.output in model.inputs:
+            yield SAME_AS_OUTPUT.at((*place, "output"), f"{state.output} is an input of {name} too")
 
 
 @of_each_model

@@ -10,6 +10,7 @@ from serve_app.spec.model import PYTHON
 from serve_app.spec.profile import Profile
 from serve_app.spec.resolved import Resolved
 from serve_app.spec.schema import Spec
+from serve_app.spec.spelling import closest
 from serve_app.spec.units import show_duration
 from serve_app.spec.versions import PYTRITON, SAFE_TRITON, older
 
@@ -28,6 +29,15 @@ NO_BACKEND = error(
     "T404", "A backend that the profile's server does not have", "Triton refuses to load the model",
     "choose a backend that it has, or a server that has this one",
 )  # fmt: skip
+MISSPELT_BACKEND = warning(
+    "T440", "A backend whose name is nearly one of Triton's own", "Triton refuses to load the model where it has no "
+    "backend of that name",
+    "correct it, or name it among all that the server has in triton.backends of the profile",
+)  # fmt: skip
+UNKNOWN_BACKEND = warning(
+    "T441", "A backend that is none of Triton's own", "Triton refuses to load the model where it is not installed",
+    "if it is, name it among all that the server has in triton.backends of the profile",
+)  # fmt: skip
 OLD_SERVER = error(
     "T406", "A Triton for GPUs with known holes",
     f"before {SAFE_TRITON} (container 25.08) a request from outside can crash it or run code in it",
@@ -45,6 +55,14 @@ SHORT_EXIT = warning(
 )  # fmt: skip
 REQUIREMENT = error(
     "T412", "A wheel that is not pinned to a version", "it cannot be found", "write name==version"
+)  # fmt: skip
+
+
+# Those of https://github.com/triton-inference-server; the examples are of its `backend` and `core`.
+_TRITONS_OWN = (
+    PYTHON, "onnxruntime", "tensorrt", "tensorrtllm", "pytorch", "tensorflow", "openvino", "dali", "fil", "vllm",
+    "identity", "repeat", "square", "stateful", "armnn_tflite", "paddle", "minimal", "recommended", "sequence",
+    "dyna_sequence", "implicit_state", "distributed_addsub", "iterative_sequence", "query",
 )  # fmt: skip
 
 
@@ -87,6 +105,20 @@ def no_backend(found: Resolved) -> Faults:
         yield NO_BACKEND.at(found.place("backend"), which)
     elif triton.requirement is None:
         yield NO_BACKEND.at(("profiles", found.profile, "onnx"), which)
+
+
+@of_each_model_in_each_profile
+def own_backend(found: Resolved) -> Faults:
+    triton = found.spec.profiles[found.profile].triton
+    if triton.backends is not None or triton.requirement is not None or found.backend in _TRITONS_OWN:
+        return
+    what = f"{found.backend} is none of Triton's own backends"
+    meant = closest(found.backend, _TRITONS_OWN)
+    declare = f"name it among all that the server has in profiles.{found.profile}.triton.backends"
+    if meant is None:
+        yield UNKNOWN_BACKEND.at(found.place("backend"), what, remedy=f"if it is, {declare}")
+    else:
+        yield MISSPELT_BACKEND.at(found.place("backend"), what, remedy=f"did you mean {meant}? If not, {declare}")
 
 
 @of_each_profile

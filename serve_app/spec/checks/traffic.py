@@ -21,7 +21,8 @@ NEVER_FULL = warning(
     "many items one request brings",
 )  # fmt: skip
 MORE_THAN_WAIT = warning(
-    "P121", "Stages that bring more requests than may wait", "what Ray Serve has accepted, Triton refuses with 503",
+    "P121", "Stages that bring more requests than may wait",
+    "requests that Ray Serve has accepted are answered 429 `queue_full`, as Triton refuses them",
     "raise the queue's size, or lower max_ongoing_requests or the replicas of its stages",
 )  # fmt: skip
 TOO_FEW_LEVELS = warning(
@@ -80,7 +81,7 @@ def more_than_wait(found: Resolved) -> Faults:
                 queue.place_of("size"),
                 f"{calls} requests can come at a time, and {places} of {'tier' if found.by_tiers else 'level'} "
                 f"{queue.name} can wait or run",
-                consequence="where they are all of it, Triton refuses with 503 what Ray Serve has accepted",
+                consequence="where they are all of it, what Ray Serve has accepted is answered 429 `queue_full`",
                 remedy="raise its size, lower max_ongoing_requests or the replicas of the stages, or accept this where "
                 "its requests are to be refused before others",
             )
