@@ -55,7 +55,7 @@ def test_too_little_memory_is_told_with_what_is_needed(spec: Spec, monkeypatch: 
     """1 GiB for Ray, 1 GiB for Triton, half a GiB for the object store, each of three stages and the ingress."""
     monkeypatch.setattr(preflight, "available_memory", lambda: 2**30)
     assert complaints(spec) == [
-        "1.0 GiB of memory are free and the spec asks for 4.5 GiB; free some, or lower `memory` in the spec."
+        "1.0 GiB of memory are free and the spec asks for 4.2 GiB; free some, or lower `memory` in the spec."
     ]
 
 

@@ -51,7 +51,7 @@ def test_a_row_is_one_line_with_four_cells() -> None:
 
 def test_a_row_says_what_to_write_and_what_holds_without_it() -> None:
     assert "| `upscale_delay` | a duration | `5s` |" in PAGE
-    assert "| `sla` | a duration | required |" in PAGE
+    assert "| `sla` | a duration, more than 0 | required |" in PAGE
     assert "| `instances` | a whole number or [Instances](#instances) or a list of these |  |" in PAGE
     assert "| `profiles` | a mapping: `embedded` or `gpu` → [Profile](#profile) | required |" in PAGE
     assert (

@@ -67,14 +67,14 @@ def test_each_change_is_told_with_what_a_redeploy_would_do(service: Service, spe
     port = service.project.spec().service.grpc.port
     change(spec_file, f"grpc: {{port: {port}}}", "grpc: {port: 9001}")
     change(spec_file, "max_queued_requests: 64\n  autoscaling", "max_queued_requests: 63\n  autoscaling")
-    change(spec_file, "embedded: {queue_delay: 2ms}\n      gpu: {instances: 2, max_batch: 64}\n\n  paddleocr_det",
-           "embedded: {queue_delay: 3ms}\n      gpu: {instances: 2, max_batch: 64}\n\n  paddleocr_det")  # fmt: skip
+    change(spec_file, "queue_delay: 0s}\n      gpu: {instances: 2, max_batch: 64}\n\n  paddleocr_det",
+           "queue_delay: 3ms}\n      gpu: {instances: 2, max_batch: 64}\n\n  paddleocr_det")  # fmt: skip
     change(spec_file, "detection_side: 736", "detection_side: 800")
     change(spec_file, "target_ongoing_requests: 16}", "target_ongoing_requests: 15}")
     assert lines(service) == [
         "Ingress: user_config.max_queued_requests: 64 → 63 (in place)",
         "Ingress: autoscaling_config.target_ongoing_requests: 16 → 15 (in place)",
-        "Triton R arcface: dynamic_batching.max_queue_delay_microseconds: 2000 → 3000 (restarts the application)",
+        "Triton R arcface: dynamic_batching.max_queue_delay_microseconds: 0 → 3000 (restarts the application)",
         f"spec: service.grpc.port: {port} → 9001 (restarts the application)",
         "spec: stages.documents.settings.detection_side: 736 → 800 (restarts the application)",
         "5 differences at D; a redeploy would change 2 in place, change 3 by restarting the application",
@@ -82,8 +82,8 @@ def test_each_change_is_told_with_what_a_redeploy_would_do(service: Service, spe
 
 
 def test_a_change_of_the_processes_options_restarts_their_deployment(service: Service, spec_file: Path) -> None:
-    change(spec_file, "ingress:\n  cpus: 0.1", "ingress:\n  cpus: 0.2")
-    assert lines(service)[0] == "Ingress: ray_actor_options.num_cpus: 0.1 → 0.2 (restarts the deployment)"
+    change(spec_file, "  cpus: 0.2\n  memory: 768MiB", "  cpus: 0.3\n  memory: 768MiB")
+    assert lines(service)[0] == "Ingress: ray_actor_options.num_cpus: 0.2 → 0.3 (restarts the deployment)"
 
 
 def test_what_the_cluster_is_told_beside_the_application_is_compared(service: Service, spec_file: Path) -> None:

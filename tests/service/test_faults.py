@@ -11,6 +11,7 @@ import httpx
 import psutil
 import pytest
 
+from serve_app.spec.resolved import Resolved
 from tests.service.conftest import Service, eventually, orphaned_segments, segment_owners
 
 Photos = dict[str, bytes]
@@ -34,7 +35,8 @@ def assert_one_triton(service: Service) -> None:
     assert len(guards) == 1
     stubs = service.processes("triton_python_backend_stub")
     assert {stub.parent().pid for stub in stubs} == set(service.triton_processes())  # type: ignore[union-attr]
-    assert len(stubs) == len(service.project.spec().models)
+    spec = service.project.spec()
+    assert len(stubs) == sum(Resolved(spec, name, "embedded").instance_count for name in spec.models)
     assert guards[0].pid in segment_owners().values()
     assert orphaned_segments() == set()
 

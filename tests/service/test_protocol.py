@@ -88,7 +88,7 @@ def test_the_server_and_its_models_are_alive_ready_and_described(client: Any, pr
     assert [int(dim) for dim in metadata["outputs"][0]["shape"]] == [-1, 128]
     assert client.get_server_metadata(**options)["name"] == "kyc"
     config = client.get_model_config("arcface", **options)
-    assert (config if protocol == "http" else config["config"])["max_batch_size"] == 16
+    assert (config if protocol == "http" else config["config"])["max_batch_size"] == 2
 
 
 def test_statistics_count_what_was_inferred(client: Any, protocol: str) -> None:
@@ -98,8 +98,8 @@ def test_statistics_count_what_was_inferred(client: Any, protocol: str) -> None:
         return int(model.get("inference_count", 0))
 
     before = inferences()
-    client.infer("arcface", [tensor(CLIENTS[protocol][0], "crop", np.repeat(CROP, 3, axis=0))])
-    assert inferences() == before + 3
+    client.infer("arcface", [tensor(CLIENTS[protocol][0], "crop", np.repeat(CROP, 2, axis=0))])
+    assert inferences() == before + 2
 
 
 def test_what_manages_the_server_is_refused(client: Any) -> None:
