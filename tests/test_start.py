@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.rules.case import MINIMAL
+from serve_app.triton.launch import free_port
+from tests.rules.case import patched
 
 CHECKOUT = Path(__file__).parents[1]
 # Each takes longer to load than a command that does without it takes to end.
@@ -26,9 +27,10 @@ main(sys.argv[1:])
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project whose spec names no code."""
+    """A project whose spec names no code, on a port where no service of anybody's answers."""
     (tmp_path / "cluster").mkdir()
-    (tmp_path / "cluster" / "spec.yaml").write_text(yaml.safe_dump(MINIMAL, sort_keys=False))
+    spec = patched({"service": {"port": free_port()}})
+    (tmp_path / "cluster" / "spec.yaml").write_text(yaml.safe_dump(spec, sort_keys=False))
     return tmp_path
 
 
