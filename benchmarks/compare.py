@@ -59,7 +59,7 @@ READY_WITHIN_S = 120.0
 
 @dataclass(frozen=True)
 class Place:
-    """A folder for the run, and the ports that are handed out in it."""
+    """The folder of a run."""
 
     folder: Path
 
@@ -80,12 +80,16 @@ def bench(place: Place, what: str, *arguments: str) -> list[dict[str, Any]]:
 
 
 @contextlib.contextmanager
-def ended(command: Sequence[str], environment: Mapping[str, str], folder: Path) -> Iterator[int]:
-    """A process of a reference, its children too; what it prints is shown where it ends by itself."""
-    with (folder / "references.log").open("a") as log:
+def ended(command: Sequence[str], environment: Mapping[str, str], folder: Path) -> Iterator[None]:
+    """A process of a reference, its children too; the end of what it printed is shown where its measurement fails."""
+    file = folder / "references.log"
+    with file.open("w") as log:
         process = subprocess.Popen(command, env={**os.environ, **environment}, cwd=HERE, stdout=log, stderr=log)
         try:
-            yield process.pid
+            yield
+        except BaseException:
+            print(file.read_text(errors="replace")[-4000:], file=sys.stderr)
+            raise
         finally:
             process.terminate()
             process.wait(60)
@@ -95,7 +99,7 @@ def until(is_so: Callable[[], bool]) -> None:
     give_up = time.monotonic() + READY_WITHIN_S
     while not is_so():
         if time.monotonic() > give_up:
-            raise SystemExit(f"a server is not ready within {READY_WITHIN_S:g} s; see references.log")
+            raise SystemExit(f"a server is not ready within {READY_WITHIN_S:g} s")
         time.sleep(0.2)
 
 

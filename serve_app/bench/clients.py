@@ -13,9 +13,10 @@ from typing import Any, Protocol
 
 import aiohttp
 import grpc
-from tritonclient.grpc import MAX_GRPC_MESSAGE_SIZE, service_pb2
+from tritonclient.grpc import service_pb2
 
 from serve_app.bench.samples import Kind, Outcome
+from serve_app.triton.channel import SERVICE, grpc_channel
 
 # For a service that does not answer at all; every SLA is shorter.
 SILENCE_S = 60.0
@@ -25,13 +26,6 @@ _GRPC_KINDS: dict[grpc.StatusCode, Kind] = {
     grpc.StatusCode.RESOURCE_EXHAUSTED: "refused",
     grpc.StatusCode.DEADLINE_EXCEEDED: "late",
 }
-_CHANNEL = [
-    ("grpc.max_send_message_length", MAX_GRPC_MESSAGE_SIZE),
-    ("grpc.max_receive_message_length", MAX_GRPC_MESSAGE_SIZE),
-    ("grpc.enable_http_proxy", 0),
-    # Each channel has a connection of its own.
-    ("grpc.use_local_subchannel_pool", 1),
-]
 
 
 @dataclass(frozen=True)
@@ -78,11 +72,6 @@ class Client(Protocol):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
-
-
-def channel_to(address: str) -> Any:
-    """A gRPC channel with a connection of its own, in plain text."""
-    return grpc.aio.insecure_channel(address, options=_CHANNEL)
 
 
 class HttpClient:
@@ -143,10 +132,10 @@ class GrpcClient:
         self._stack = AsyncExitStack()
         self._calls: list[Any] = []
         for _ in range(self._connections):
-            channel = await self._stack.enter_async_context(channel_to(self._request.address))
+            channel = await self._stack.enter_async_context(grpc_channel(self._request.address))
             self._calls.append(
                 channel.unary_unary(
-                    "/inference.GRPCInferenceService/ModelInfer",
+                    SERVICE + "ModelInfer",
                     request_serializer=service_pb2.ModelInferRequest.SerializeToString,
                     response_deserializer=service_pb2.ModelInferResponse.FromString,
                 )

@@ -11,15 +11,16 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from serve_app.bench.clients import Client, GrpcClient, GrpcRequest, HttpClient, HttpRequest, channel_to
+from serve_app.bench.clients import Client, GrpcClient, GrpcRequest, HttpClient, HttpRequest
 from serve_app.bench.error import BenchError
 from serve_app.bench.loops import ClosedLoop, Load
 from serve_app.bench.report import Result
 from serve_app.bench.requests import contents_for, grpc_infer, http_infer, of_files
 from serve_app.bench.server import ANSWER_WITHIN_S, GrpcServer, HttpServer, Server
 from serve_app.bench.windows import Plan, measure
+from serve_app.cluster.verify import is_this_machine
+from serve_app.triton.channel import grpc_channel
 
-_NEAR = ("127.0.0.1", "::1", "localhost")
 # An open loop's requests come from many clients; so many connections carry them.
 OPEN_CONNECTIONS = 16
 
@@ -48,7 +49,6 @@ def bench(target: Target, loads: Sequence[Load], plan: Plan, progress: Callable[
 
 
 async def _bench(target: Target, loads: Sequence[Load], plan: Plan, progress: Callable[[str], None]) -> list[Result]:
-    url = urlsplit(target.url)
     results: list[Result] = []
     async with _server(target.url) as server:
         request = await _request(target, server)
@@ -56,7 +56,7 @@ async def _bench(target: Target, loads: Sequence[Load], plan: Plan, progress: Ca
         for load in loads:
             connections = load.clients if isinstance(load, ClosedLoop) else OPEN_CONNECTIONS
             client: Client = (
-                HttpClient(request, trusting=url.hostname in _NEAR)
+                HttpClient(request, trusting=is_this_machine(target.url))
                 if isinstance(request, HttpRequest)
                 else GrpcClient(request, connections)
             )
@@ -75,10 +75,10 @@ async def _bench(target: Target, loads: Sequence[Load], plan: Plan, progress: Ca
 async def _server(given: str) -> AsyncIterator[Server]:
     url = urlsplit(given)
     if url.scheme == "grpc":
-        async with channel_to(url.netloc) as channel:
+        async with grpc_channel(url.netloc) as channel:
             yield GrpcServer(channel, url.netloc)
     else:
-        verify = url.hostname not in _NEAR
+        verify = not is_this_machine(given)
         async with httpx.AsyncClient(verify=verify, timeout=ANSWER_WITHIN_S, trust_env=False) as client:
             yield HttpServer(client, given.rstrip("/"))
 

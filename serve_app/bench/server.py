@@ -12,6 +12,7 @@ from google.protobuf import json_format
 from tritonclient.grpc import model_config_pb2, service_pb2
 
 from serve_app.bench.error import BenchError
+from serve_app.triton.channel import SERVICE
 
 ANSWER_WITHIN_S = 10.0
 NO_SERVICE = "no service at {} ({}); start it with `tandem up`, or name it with --url"
@@ -97,7 +98,7 @@ class GrpcServer:
 
     async def _ask(self, method: str, request: Any, answer: Any) -> Any:
         call = self._channel.unary_unary(
-            f"/inference.GRPCInferenceService/{method}",
+            SERVICE + method,
             request_serializer=type(request).SerializeToString,
             response_deserializer=answer.FromString,
         )

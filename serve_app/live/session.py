@@ -11,15 +11,10 @@ from typing import Any
 import grpc
 from tritonclient.grpc import model_config_pb2, service_pb2, service_pb2_grpc
 
+from serve_app.triton.channel import grpc_channel
 from serve_app.triton.complaint import complaint
 from serve_app.triton.server import TritonServer
 
-_CHANNEL_OPTIONS = (
-    ("grpc.enable_http_proxy", 0),
-    ("grpc.use_local_subchannel_pool", 1),
-    ("grpc.max_receive_message_length", -1),
-    ("grpc.max_send_message_length", -1),
-)
 # How long a server that broke off a call may take to be seen ending.
 _ENDING_S = 5.0
 _POLL_S = 0.05
@@ -174,7 +169,7 @@ class Session:
         if self._server is None or not self._server.alive():
             await self._end()
             self._server = await self._start()
-            self._channel = grpc.aio.insecure_channel(self._server.address, options=_CHANNEL_OPTIONS)
+            self._channel = grpc_channel(self._server.address)
         return service_pb2_grpc.GRPCInferenceServiceStub(self._channel)
 
     async def _end(self) -> None:

@@ -8,20 +8,14 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 import grpc
-from tritonclient.grpc import MAX_GRPC_MESSAGE_SIZE, service_pb2
+from tritonclient.grpc import service_pb2
 from tritonclient.grpc.service_pb2_grpc import GRPCInferenceServiceStub
 
 from serve_app.protocol.refusals import of_triton
-from serve_app.triton.channel import CallError, Channel
+from serve_app.triton.channel import CallError, Channel, grpc_channel
 from serve_app.triton.connection import Connection
 from serve_app.triton.errors import is_lost
 
-_CHANNEL = [
-    ("grpc.max_send_message_length", MAX_GRPC_MESSAGE_SIZE),
-    ("grpc.max_receive_message_length", MAX_GRPC_MESSAGE_SIZE),
-    # The server is on this machine, whatever the environment says about a proxy.
-    ("grpc.enable_http_proxy", 0),
-]
 Outstanding = Callable[[str], AbstractContextManager[Any]]
 
 
@@ -103,8 +97,7 @@ class TritonBackend:
     def _stream_infer(self, address: str) -> Any:
         """The call that streams, over the one gRPC channel to this address."""
         if address not in self._streams:
-            channel = grpc.aio.insecure_channel(address, options=_CHANNEL)
-            self._streams = {address: GRPCInferenceServiceStub(channel).ModelStreamInfer}
+            self._streams = {address: GRPCInferenceServiceStub(grpc_channel(address)).ModelStreamInfer}
         return self._streams[address]
 
 

@@ -1,4 +1,5 @@
-"""Unary gRPC calls to a Triton server, over a connection that is made when it is needed.
+"""Unary gRPC calls to a Triton server, over a connection that is made when it is needed; gRPC's own channels for all
+other calls.
 
 Source: gRPC over HTTP/2 (grpc/doc/PROTOCOL-HTTP2.md).
 """
@@ -6,7 +7,7 @@ Source: gRPC over HTTP/2 (grpc/doc/PROTOCOL-HTTP2.md).
 from __future__ import annotations
 
 import asyncio
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 import grpc
@@ -18,7 +19,20 @@ SERVICE = "/inference.GRPCInferenceService/"
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
 _RESETS = {7: grpc.StatusCode.UNAVAILABLE, 8: grpc.StatusCode.CANCELLED}
 _LONGEST_TIMEOUT_S = 99_999.0
+_OPTIONS = (
+    # The server is on this machine, or named by its address, whatever the environment says about a proxy.
+    ("grpc.enable_http_proxy", 0),
+    # Each channel has a connection of its own.
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+)
 Answer = TypeVar("Answer", bound=Message)
+
+
+def grpc_channel(address: str, *more: tuple[str, int]) -> Any:
+    """gRPC's own channel to HOST:PORT, in plain text and without limits on messages; `more` are options besides."""
+    return grpc.aio.insecure_channel(address, options=(*_OPTIONS, *more))
 
 
 class CallError(grpc.RpcError):  # type: ignore[misc]  # gRPC has no types

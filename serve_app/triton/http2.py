@@ -23,7 +23,7 @@ DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION =
 END_STREAM = ACK = 0x1
 END_HEADERS, PADDED, PRIORITY = 0x4, 0x8, 0x20
 _HEADER_TABLE_SIZE, _ENABLE_PUSH, _INITIAL_WINDOW_SIZE, _MAX_FRAME_SIZE = 1, 2, 4, 5
-NO_ERROR, CANCEL = 0, 8
+CANCEL = 8
 _LARGEST_WINDOW = 2**31 - 1
 _LARGEST_FRAME = 2**24 - 1
 _DEFAULT_WINDOW = 2**16 - 1
@@ -67,22 +67,20 @@ def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
     return b"%b%c%c%b%b" % (len(payload).to_bytes(3, "big"), kind, flags, stream.to_bytes(4, "big"), payload)
 
 
-def _integer(value: int, bits: int, pattern: int) -> bytes:
-    """RFC 7541 §5.1: in the lower `bits` of a byte that begins with `pattern`, and more where they do not hold it."""
-    most = (1 << bits) - 1
-    if value < most:
-        return bytes([pattern | value])
-    value -= most
-    more = [pattern | most]
-    while value >= 128:
-        more.append(value % 128 + 128)
-        value //= 128
-    return bytes([*more, value])
+def _length(length: int) -> bytes:
+    """Before a string, in 7 bits, and more bytes where they do not hold it (RFC 7541 §5.1)."""
+    if length < 127:
+        return bytes([length])
+    rest, parts = length - 127, [127]
+    while rest >= 128:
+        parts.append(rest % 128 + 128)
+        rest //= 128
+    return bytes([*parts, rest])
 
 
 def literal(name: str, value: str) -> bytes:
     """A header for HEADERS, without indexing and Huffman coding (RFC 7541 §6.2.2)."""
-    return b"\0" + b"".join(_integer(len(text), 7, 0) + text.encode("ascii") for text in (name, value))
+    return b"\0" + b"".join(_length(len(text)) + text.encode("ascii") for text in (name, value))
 
 
 class Http2Connection(asyncio.Protocol):

@@ -20,6 +20,7 @@ import grpc
 from tritonclient.grpc import model_config_pb2, service_pb2, service_pb2_grpc
 
 from serve_app.triton import guard, launch, preflight
+from serve_app.triton.channel import grpc_channel
 from serve_app.triton.complaint import STACK, complaint
 from serve_app.triton.error import TritonError
 from serve_app.triton.find import Installation
@@ -33,9 +34,7 @@ _KEPT_LINES = 40
 # What every server without a GPU says, and the frames of a model's traceback.
 _NO_FAULT = re.compile(r"CudaDriverHelper has not been initialized|pinned memory pool|^At:$|^\S.*\(\d+\): \S+$")
 _GIVES_UP = ("error: creating server", "failed to start GRPC service")
-_CHANNEL_OPTIONS = (
-    ("grpc.enable_http_proxy", 0),
-    ("grpc.use_local_subchannel_pool", 1),
+_RECONNECTION = (
     ("grpc.initial_reconnect_backoff_ms", 50),
     ("grpc.min_reconnect_backoff_ms", 50),
     ("grpc.max_reconnect_backoff_ms", 200),
@@ -277,7 +276,7 @@ class TritonServer:
 
     async def _become_ready(self, address: str, models: Sequence[str]) -> None:
         self.address = address
-        self._channel = grpc.aio.insecure_channel(address, options=_CHANNEL_OPTIONS)
+        self._channel = grpc_channel(address, *_RECONNECTION)
         stub = _stub(self._channel)
         metadata = await stub.ServerMetadata(service_pb2.ServerMetadataRequest(), wait_for_ready=True)
         if metadata.name != self._prefix:
