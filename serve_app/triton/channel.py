@@ -83,6 +83,11 @@ class Channel:
             connection.cancel(stream)
         return _message(response, answer)
 
+    def finish(self) -> None:
+        """End the connection when the calls on it have ended."""
+        if self._connection is not None:
+            self._connection.finish()
+
     def close(self) -> None:
         """End the connection; calls that are not answered fail."""
         if self._connection is not None:

@@ -71,7 +71,8 @@ class Connection:
         async with self._lock:
             if self.in_use is None or self.in_use is lost:
                 address = await self._locate(None if self.in_use is None else self.in_use.address)
-                # The channel before may carry other requests of this process, which end by themselves.
+                if self.in_use is not None:
+                    self.in_use.finish()  # it may carry other requests of this process
                 self.in_use = Channel(address)
             return self.in_use
 

@@ -119,6 +119,12 @@ class Http2Connection(asyncio.Protocol):
         if self._pop(stream) is not None:
             self._send(frame(RST_STREAM, 0, stream, CANCEL.to_bytes(4, "big")))
 
+    def finish(self) -> None:
+        """Take no more requests, and end the connection when those that there are have ended."""
+        self.accepts = False
+        if not self._streams:
+            self.close()
+
     def close(self) -> None:
         """End the connection, after what is to be sent still; what is not answered is lost."""
         self.accepts = False
