@@ -76,11 +76,11 @@ def test_the_models_own_levels_can_be_given_up_for_the_tiers_as_a_finding_advise
     assert [each.show("spec") for each in examine(changed).errors] == []
 
 
-def test_tandems_own_repository_is_imported_without_a_finding_and_renders_to_the_same() -> None:
+def test_tandems_own_repository_is_imported_with_no_finding_but_accepted_ones_and_renders_to_the_same() -> None:
     """Its level for wake-ups is no level of anybody's, and its queues are those of the tiers."""
     shipped = load_spec(Project(ROOT).spec_file)
     imported = import_repository(ROOT / MODEL_REPOSITORY)
-    assert imported.report.findings == []
+    assert {each.code for each in imported.report.findings} <= {each.code for each in shipped.accept}
     spec = imported.report.usable()
     assert [tier.priority for tier in spec.tiers.values()] == [tier.priority for tier in shipped.tiers.values()]
     for name in shipped.models:

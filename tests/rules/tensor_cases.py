@@ -222,32 +222,32 @@ BACKENDS = {
         "models.m.inputs.x.ragged",
     ),
     "a ragged input that does not vary": Case("T136", takes(ragged=True), "models.m.inputs.x.ragged", loads=True),
+    "batches of a model whose input varies": Case(
+        "T137",
+        {"models": {"m": {"inputs": {"x": "float32[-1]"}, "batching": {"queue_delay": "5ms"}}}},
+        "models.m.inputs.x",
+        "the dimensions of x vary from request to request: only requests of the same dimensions share a batch, and one "
+        "without its like may wait 5ms for nothing; bring the input",
+        loads=True,
+    ),
     "preferred sizes of a model whose input varies": Case(
         "T137",
-        {"models": {"m": {"inputs": {"x": "float32[-1]"}, "batching": {"preferred_sizes": [4]}}}},
-        "models.m.batching.preferred_sizes",
-        "the dimensions of x vary, without ragged",
+        {"models": {"m": {"inputs": {"x": "float32[-1]"}, "batching": {"queue_delay": "0s", "preferred_sizes": [4]}}}},
+        "models.m.inputs.x",
+        "share a batch, and a preferred size is met by chance; bring",
         loads=True,
     ),
-    "preferred sizes of a model with an optional input": Case(
-        "T150",
-        {
-            "models": {
-                "m": {
-                    "inputs": {"z": {"tensor": "float32[4]", "optional": True}},
-                    "batching": {"preferred_sizes": [4]},
-                }
-            }
-        },
-        "models.m.batching.preferred_sizes",
-        "a request may leave out z",
-        loads=True,
-    ),
-    "a ragged input beside one that varies": Case(
-        "T149",
+    "a varying input beside one that is ragged": Case(
+        "T137",
         {"models": {"m": {"inputs": {"x": {"tensor": "float32[-1]", "ragged": True}, "z": "float32[-1, 4]"}}}},
-        "models.m.inputs.x.ragged",
-        "x is ragged, and the dimensions of z vary too",
+        "models.m.inputs.z",
+        loads=True,
+    ),
+    "batches of a model with an optional input": Case(
+        "T150",
+        {"models": {"m": {"inputs": {"z": {"tensor": "float32[4]", "optional": True}}}}},
+        "models.m.inputs.z.optional",
+        "a request may leave out z: only requests with the same inputs share a batch",
         loads=True,
     ),
 }

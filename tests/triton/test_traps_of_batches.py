@@ -132,11 +132,27 @@ def of_pairs(inputs: dict[str, Any], delay: str) -> dict[str, Any]:
 async def test_requests_that_differ_never_share_a_batch(
     load, ask: Ask, model_folder: Path, inputs: dict[str, Any], one: list[Any], other: list[Any]
 ) -> None:
-    """T137, T149 and T150."""
+    """T137 and T150."""
     load(of_pairs(inputs, "300ms"), CODE)
     (model_folder / "go").touch()
     answers = await asyncio.gather(ask(*one), ask(*other))
     assert [float(answer[0]) for answer in answers] == [1, 1]
+
+
+@PARTED
+async def test_a_request_that_differs_waits_for_its_like_however_many_others_come(
+    load, ask: Ask, model_folder: Path, inputs: dict[str, Any], one: list[Any], other: list[Any]
+) -> None:
+    load(of_pairs(inputs, "1h"), CODE)
+    (model_folder / "go").touch()
+    asked = {asyncio.create_task(ask(*each)): each for each in (one, other)}
+    # Whichever comes second ends the wait of the first, which runs alone, and waits itself.
+    first = await first_of(list(asked))
+    assert first.result()[0] == 1
+    (waiting,) = asked.keys() - {first}
+    assert not waiting.done()
+    alike = await ask(*asked[waiting])
+    assert [float(alike[0]), float((await waiting)[0])] == [2, 2]
 
 
 @PARTED
