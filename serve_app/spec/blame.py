@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import yaml
@@ -29,7 +29,8 @@ class Blame:
     `within`: the innermost mapping or list that the entry stands in; `is_first`: it begins the value of that one's last
     key. `misfit`: the line is indented so that no entry can stand there. `runs_on`: the entry is open at the line's
     end. `end`: the line below it, where that is known. `moved`: the column at which the line and those up to `end` that
-    share its indentation were meant to be.
+    share its indentation were meant to be. `flow`: where the outermost bracket around a mistake begins, and where in it
+    the mistake is; at its beginning where that bracket is never closed.
     """
 
     spot: Spot
@@ -41,6 +42,7 @@ class Blame:
     runs_on: bool = False
     end: int | None = None
     moved: int | None = None
+    flow: tuple[Spot, Spot] | None = None
 
 
 def blame(broken: yaml.MarkedYAMLError, parser: Parser, lines: Lines) -> Blame:
@@ -68,18 +70,23 @@ class _Case:
     def blame(self) -> Blame:
         return self._never_closed() or self._keyless() or self._misfit() or self._broken_entry()
 
-    def _at_line(self, spot: Spot, number: int, fault: Fault, *, misfit: bool = False, runs_on: bool = False) -> Blame:
+    def _at_line(
+        self, spot: Spot, number: int, fault: Fault, *, misfit: bool = False, runs_on: bool = False, flow: bool = False
+    ) -> Blame:
         above = self._parser.level_above(number), self._parser.is_open_above(number)
-        return Blame(spot, number, fault, *above, misfit or self._lines[number].tab, runs_on)
+        found = Blame(spot, number, fault, *above, misfit or self._lines[number].tab, runs_on)
+        if flow and not found.misfit and self._bracket is not None and self._bracket <= spot:
+            return replace(found, flow=(self._bracket, spot))
+        return found
 
     def _never_closed(self) -> Blame | None:
         """A quote or a bracket that takes in a line that cannot be meant to be in it."""
         for quote in self._quotes:
             ended = self._in_quotes and (self._at_end or "separator" in self._what)
             if ended or self._is_passed(quote[0]):
-                return self._at_line(quote, self._start[0], never_closed("quote"), runs_on=True)
+                return self._at_line(quote, self._start[0], never_closed("quote"), runs_on=True, flow=True)
         if self._bracket is not None and (self._at_end or self._is_passed(self._bracket[0])):
-            return self._at_line(self._bracket, self._start[0], never_closed("bracket"), runs_on=True)
+            return self._at_line(self._bracket, self._start[0], never_closed("bracket"), runs_on=True, flow=True)
         return None
 
     def _is_passed(self, first: int) -> bool:
@@ -191,4 +198,4 @@ class _Case:
         text = self._lines.texts[self._at[0]] if self._at[0] < len(self._lines.texts) else ""
         too_deep = DEEP.at((), f"brackets or indentation are more than {DEEPEST} deep here")
         fault = too_deep if self._what == TOO_DEEP else in_our_words(self._broken, text)
-        return self._at_line(self._at, number, fault, runs_on=number < self._at[0])
+        return self._at_line(self._at, number, fault, runs_on=number < self._at[0], flow=self._what != TOO_DEEP)

@@ -7,6 +7,8 @@ left is YAML, every value keeps its line, and whoever reads it knows what was lo
 - `GAPkey: GAP`: an entry with that key;
 - `GAP: GAP`: entries whose keys nobody knows.
 
+The same within brackets, of which no more is cut out than the broken entry.
+
 With several gaps before the key, the entry may have been in as many of the mappings and lists around it.
 """
 
@@ -17,12 +19,13 @@ from collections.abc import Iterator
 
 import yaml
 
+from serve_app.spec import flow
 from serve_app.spec.blame import Blame, blame
 from serve_app.spec.findings import Fault, Finding, Rule, error
 from serve_app.spec.indentation import opened, without_stray
 from serve_app.spec.part import shown
 from serve_app.spec.yaml_lines import Line, Lines
-from serve_app.spec.yaml_parser import Level, Parser
+from serve_app.spec.yaml_parser import Level, Parser, Spot
 from serve_app.spec.yaml_words import MARKER, NOT_YAML, is_marker, without_odd_characters
 
 CONTROL = error(
@@ -60,6 +63,8 @@ class Recovery:
         self.is_cut_short = False
         self._lines = Lines(text)
         self._tries: Counter[int] = Counter()
+        self._shown: set[Spot] = set()
+        self._seen_in_flow: set[tuple[Spot, Spot]] = set()
         self._readings = 0
         if INVISIBLE.search(text):
             self._remove_invisible()
@@ -72,11 +77,12 @@ class Recovery:
         left: yaml.MarkedYAMLError | None = broken
         while left is not None:
             found = blame(left, parser, self._lines)
-            if self._has_to_end(found):
-                del self._lines.texts[found.line :]
-                self.is_cut_short = True
-                break
-            self._cut(found)
+            if not self._is_mended_in_flow(found):
+                if self._has_to_end(found):
+                    del self._lines.texts[found.line :]
+                    self.is_cut_short = True
+                    break
+                self._cut(found)
             parser = Parser(self._lines.text(found.line), found.line, found.within)
             left = _first_error(parser)
         self.text = self._lines.text()
@@ -139,12 +145,36 @@ class Recovery:
         if self._tries[found.line] > _TRIES or self._readings > _READINGS:
             self._found(NOT_READ_ON, found.line, 0, "nothing can be made of what follows")
             return True
-        if self._tries[found.line] == 1:
-            if len(self._tries) > MOST:
+        if self._tries[found.line] == 1 and found.spot not in self._shown:
+            if len(self._shown) == MOST:
                 self._found(NOT_READ_ON, found.line, 0, f"more than {MOST} places are no YAML")
                 return True
-            self.findings.append(Finding(found.spot[0] + 1, found.spot[1] + 1, found.fault))
+            self._show(found)
         return False
+
+    def _show(self, found: Blame) -> None:
+        self._shown.add(found.spot)
+        self.findings.append(Finding(found.spot[0] + 1, found.spot[1] + 1, found.fault))
+
+    def _is_mended_in_flow(self, found: Blame) -> bool:
+        """Whether no more than the mistake itself had to be taken out of brackets; it is shown then."""
+        if found.flow is None or found.flow in self._seen_in_flow or len(self._shown) == MOST:
+            return False
+        self._seen_in_flow.add(found.flow)
+        end = self._end(found.line, True, None)
+        text = "\n".join(self._lines.texts[found.line : end])
+        start, at = (self._offset(found.line, spot) for spot in found.flow)
+        mended = flow.closed(text, start, self.gap) if start == at else flow.without_mistake(text, start, at, self.gap)
+        if mended is None:
+            return False
+        self._lines.texts[found.line : end] = mended.split("\n")
+        if found.spot not in self._shown:
+            self._show(found)
+        return True
+
+    def _offset(self, line: int, spot: Spot) -> int:
+        """Of a spot in the text that begins with `line`."""
+        return sum(len(text) + 1 for text in self._lines.texts[line : spot[0]]) + spot[1]
 
     def _found(self, rule: Rule, line: int, column: int, what: str) -> None:
         self.findings.append(Finding(line + 1, column + 1, rule.at((), what)))

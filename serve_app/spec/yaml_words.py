@@ -8,7 +8,6 @@ import yaml
 
 from serve_app.spec.findings import Fault, error
 from serve_app.spec.part import shown
-from serve_app.spec.tensors import DTYPES
 from serve_app.spec.yaml_parser import NO_CHARACTER
 
 NOT_YAML = error("Y002", "Something that is not YAML", "it cannot be read", "correct it at that line")
@@ -24,6 +23,7 @@ _WORDS: list[tuple[str, str, str]] = [
     (r"expected ',' or '(.)'", r"a comma is missing, or the bracket is never closed by \1", r"write , or \1 here"),
     (r"expected .*, but found '([\]}])'", r"a \1 that closes nothing", "remove it, or open the bracket"),
     ("expected <block end>, but found '<scalar>'", "something stands behind a text in quotes", _QUOTE),
+    ("expected <block end>, but found ','", "all brackets are closed before this comma", "close the last one later"),
     ("expected <block end>", "the line does not belong to the mapping or list above it", _INDENT),
     ("invalid indentation or unclosed", "a bracket is never closed, or the line is not indented enough", _INDENT),
     (r"unknown escape character (.*)$", r"\\ and \1 mean nothing in double quotes", "use single quotes, or write \\\\"),
@@ -40,7 +40,7 @@ _WORDS: list[tuple[str, str, str]] = [
 
 
 # `{crop: uint8[112, 112, 3]}`: within braces YAML takes the brackets and commas for its own.
-_UNQUOTED = re.compile(rf"\{{.*?:\s*((?:{'|'.join(DTYPES)}|image)\[[^\]\"']*\])")
+_UNQUOTED = re.compile(r"\{.*?:\s*(\w+\[[^\]\"']*\])")
 
 
 # `sla:8s`, which YAML takes for a text.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from serve_app.spec.load import examine
 
 # What stands in the shipped spec (once, or first after what is before the ellipsis) → the mistake, its code and place.
@@ -111,6 +113,19 @@ BREAKS = [
     ("pipelines:…read:…    sla: 4s", "   sla: 4s", "the line does not belong to the mapping"),
     ("pipelines:…liveness:…    sla: 4s", "      sla: 4s", "the line is indented deeper than its mapping"),
 ]
+# The same within brackets that hold more, some of it wrong.
+IN_BRACKETS = [
+    ("gpu: {instances: 2, max_batch: 32}", "gpu: {instances: 2 max_batch: 32}", "a comma is missing"),
+    ("paddleocr_rec:…gpu: {instances: 2,", "gpu: {instances: @2,", "a text cannot start with '@'"),
+    ("{paddleocr_det: 1, paddleocr_rec: 16}", "{paddleocr_det: 1, paddleocr_rec: 16]", "a comma is missing"),
+    ('{factors: "float32[17]"}', "{factors: float32[17]}", "float32[17] is not in quotes"),
+    ('{score: "float32[1]", measures', '{score: "float32[1]" measures', "a comma is missing"),
+    ("paddleocr_det:…gpu: {max_batch: 16}", "gpu: {max_batch: 16}}", "a } that closes nothing"),
+    ("aligned: flag}", 'aligned: "flag}', "a quote is opened and never closed"),
+    ("decision.decide, takes", "decision.decide takes", "a comma is missing"),
+    ('landmarks: "float32[-1, 5, 2]"', "landmarks: *float32", "text cannot start with & or *"),
+    ("L007, at: models.liveness, because", "L007, at: models.liveness because", "a comma is missing"),
+]
 
 
 def changed(text: str, old: str, new: str) -> str:
@@ -140,15 +155,16 @@ def test_each_of_the_forty_alone_is_one_finding(example_text: str) -> None:
         assert [(finding.code, finding.place) for finding in findings] == [(code, place)], new
 
 
-def test_ten_breaks_hide_none_of_the_forty_and_are_found_too(example_text: str) -> None:
+@pytest.mark.parametrize("breaks", [BREAKS, IN_BRACKETS, BREAKS + IN_BRACKETS], ids=["lines", "in brackets", "both"])
+def test_breaks_hide_none_of_the_forty_and_are_found_too(example_text: str, breaks: list[tuple[str, str, str]]) -> None:
     text = example_text
-    for old, new, *_ in [*MISTAKES, *BREAKS]:
+    for old, new, *_ in [*MISTAKES, *breaks]:
         text = changed(text, old, new)
     findings = examine(text).findings
     mistakes = [(finding.code, finding.place) for finding in findings if finding.code != "Y002"]
     assert sorted(mistakes) == sorted((code, place) for _, _, code, place in MISTAKES)
     lines = {finding.line: finding.message for finding in findings if finding.code == "Y002"}
-    expected = {text[: text.index(new)].count("\n") + 1 + new.count("\n"): says for _, new, says in BREAKS}
+    expected = {text[: text.index(new)].count("\n") + 1 + new.count("\n"): says for _, new, says in breaks}
     assert sorted(lines) == sorted(expected)
     assert all(says in lines[line] for line, says in expected.items())
 

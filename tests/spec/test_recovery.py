@@ -73,6 +73,7 @@ accept:
     because: 5
 """
 LINES = TEXT.splitlines()
+AUTOSCALING = next(line for line in LINES if line.startswith("  autoscaling:"))
 PLANTED = {("Y020", "service.sla"), ("Y012", "accept.0.because")}
 # The line that is broken (by what it begins with), what stands there instead, and the words for it.
 BROKEN = {
@@ -89,9 +90,9 @@ BROKEN = {
     "a quote with none below": ("    versions:", '    versions: {only: "1]}', "a quote is opened and never closed"),
     "a bracket": ("    versions:", "    versions: {only: [1]", "a bracket is opened and never closed"),
     "a brace": ("  first:", "  first: {priority: 1, default: true", "a bracket is opened and never closed"),
-    "a brace at a part's end": ("  autoscaling:", "  autoscaling: {min_replicas: 1", "a bracket is opened"),
+    "a brace at a part's end": ("  autoscaling:", AUTOSCALING[:-1], "a bracket is opened"),
     "a bracket with a comma": ("  memory: 512", "  memory: [512MiB,", "a bracket is opened and never closed"),
-    "a bracket too many": ("    versions:", "    versions: [{only: [1]}]]", "a ] that closes nothing"),
+    "a bracket too many": ("    versions:", "    versions: {only: [1]]}", "a comma is missing"),
     "a brace too many": ("  second:", "  second: {priority: 2}}", "a } that closes nothing"),
     "a brace that is missing": ("  second:", "  second: priority: 2}", "a second `: ` in one line"),
     "a bracket for a brace": ("  second:", "  second: {priority: 2]", "a comma is missing"),
