@@ -123,7 +123,7 @@ IN_BRACKETS = [
     ("paddleocr_det:…gpu: {max_batch: 16}", "gpu: {max_batch: 16}}", "a } that closes nothing"),
     ("aligned: flag}", 'aligned: "flag}', "a quote is opened and never closed"),
     ("decision.decide, takes", "decision.decide takes", "a comma is missing"),
-    ('landmarks: "float32[-1, 5, 2]"', "landmarks: *float32", "text cannot start with & or *"),
+    ('landmarks: "float32[-1, 5, 2]"', "landmarks: `float32`", "a text cannot start with '`'"),
     ("L007, at: models.liveness, because", "L007, at: models.liveness because", "a comma is missing"),
 ]
 
