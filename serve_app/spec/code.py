@@ -93,6 +93,20 @@ def parameters_of(code: Any, but: str = "") -> Parameters | None:
     return Parameters(tuple(named), needed, any(each.kind is each.VAR_KEYWORD for each in found.values()))
 
 
+def takes(code: Any, *values: object) -> bool:
+    """Whether it can be called with these values in their order; also where Python does not know what it takes."""
+    try:
+        with _looking():
+            signature = inspect.signature(code)
+    except BadCode:
+        return True
+    try:
+        signature.bind(*values)
+    except TypeError:
+        return False
+    return True
+
+
 def annotation(function: Any, name: str) -> Any:
     """The type that a function gives its parameter `name`, or `return`; None where it gives none.
 

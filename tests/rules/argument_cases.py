@@ -22,6 +22,10 @@ def one(method: str, *, inputs: dict[str, str], **takes: str) -> dict[str, Any]:
     return steps(answer={"call": f"echo.{method}", "takes": takes}, inputs=inputs)
 
 
+def recipe(path: str, **weights: str) -> dict[str, Any]:
+    return {"models": {"m": {"backend": "onnx", "weights": {"prepare": path, **weights}}}}
+
+
 CASES = {
     "many pictures for an argument that takes one": Case(
         "C008",
@@ -109,5 +113,17 @@ CASES = {
     ),
     "a method that does not say what it answers": Case(
         "C007", one("mumble", inputs={"image": "image"}, image="image"), f"{STEPS}.answer.call", "names no pydantic"
+    ),
+    "a recipe that takes no file": Case(
+        "C010",
+        recipe("os:getcwdb", file="m.onnx", sha256=64 * "0"),
+        "models.m.weights.prepare",
+        "os:getcwdb cannot be called with the file's bytes",
+    ),
+    "a recipe that takes a file where there is none": Case(
+        "C010",
+        recipe("os:fsencode"),
+        "models.m.weights.prepare",
+        "os:fsencode cannot be called with nothing",
     ),
 }  # fmt: skip

@@ -19,6 +19,7 @@ from serve_app.spec.code import (
     parameters_of,
     settings_of,
     settings_type,
+    takes,
     why_no_class,
     why_not_loaded,
 )
@@ -50,6 +51,10 @@ NO_ANSWER_TYPE = error(
     "C007", "A method that does not say what it answers", "the route's API cannot be described",
     "annotate that it returns a pydantic model",
 )  # fmt: skip
+TAKES_CONTENT = error(
+    "C010", "A recipe that takes other arguments than it is given", "the model cannot be prepared",
+    "let it take the file's bytes alone, or nothing where there is no file",
+)  # fmt: skip
 
 
 def _meant(problem: Any, stage: Stage) -> str | None:
@@ -69,6 +74,9 @@ def recipe(spec: Spec, name: str, model: Model) -> Faults:
         yield NOT_LOADED.at(place, f"{path} cannot be loaded: {reason}")
     elif not callable(code := load_code(path)):
         yield NOT_LOADED.at(place, f"{path} is no function, but of type {type(code).__name__}")
+    elif not takes(code, *([] if model.weights.file is None else [b""])):
+        given = "nothing" if model.weights.file is None else "the file's bytes"
+        yield TAKES_CONTENT.at(place, f"{path} cannot be called with {given}")
 
 
 @of_each_stage
