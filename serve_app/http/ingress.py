@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any
 
 import cv2
@@ -13,6 +14,7 @@ from ray.serve.handle import DeploymentHandle
 
 from serve_app.admission import Admission, AdmissionLimits
 from serve_app.context import RequestContext, Timings
+from serve_app.http import request_log
 from serve_app.http.app import build_app
 from serve_app.http.front import Front
 from serve_app.http.listener import Listener
@@ -48,6 +50,7 @@ class Ingress:
         stages: dict[str, DeploymentHandle[Any]],
     ):
         cv2.setNumThreads(1)
+        request_log.group(logging.getLogger("ray.serve"))
         self._stages = stages
         self._connection = Connection(locator(triton))
         await self._connection.channel(None, None)
