@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-# A longer one is cut out as a whole: the text is parsed anew for each mistake.
-LONGEST = 10_000
 _CLOSER = {"[": "]", "{": "}"}
 # Quotes that end in the line, where a value may end; comments; and what parts entries.
 _TOKEN = re.compile(
@@ -46,8 +44,6 @@ def without_mistake(text: str, start: int, at: int, gap: str) -> str | None:
 
     `gap` stands for what is cut out, as `recovery.py` says. None where only the whole can be cut out.
     """
-    if len(text) > LONGEST:
-        return None
     within = _open_at(text, start, at)
     ways = list(_ways(text, start, at, within, gap))
     # More may be wrong further on; then the first is the likeliest.
@@ -75,7 +71,7 @@ def _ways(text: str, start: int, at: int, within: list[_Open], gap: str) -> Iter
 def closed(text: str, start: int, gap: str) -> str | None:
     """The text with the bracket at `start` closed at its end; None where it is not sure which one is open."""
     is_sure = len(_open_at(text, start, len(text))) == 1 and text.count("{", start) == 1
-    if len(text) > LONGEST or not is_sure or text[start] != "{":
+    if not is_sure or text[start] != "{":
         return None
     end = _end_of_content(text, start, len(text))
     return _put(text, end, end, f" {gap}}}" if text[end - 1] == ":" else "}")

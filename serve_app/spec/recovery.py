@@ -45,6 +45,7 @@ _TEXT = 4
 _GAPS = range(0xF0000, 0x10FFFE)
 _TRIES = 3  # to replace a line
 _READINGS = 5
+_IN_FLOW = 500_000  # characters that are parsed anew, for one mistake in brackets after the other
 _FEW = 20  # lines with one wrong indentation, of which each key is worth its while
 
 
@@ -65,6 +66,7 @@ class Recovery:
         self._tries: Counter[int] = Counter()
         self._shown: set[Spot] = set()
         self._seen_in_flow: set[tuple[Spot, Spot]] = set()
+        self._left_in_flow = _IN_FLOW
         self._readings = 0
         if INVISIBLE.search(text):
             self._remove_invisible()
@@ -163,6 +165,9 @@ class Recovery:
         self._seen_in_flow.add(found.flow)
         end = self._end(found.line, True, None)
         text = "\n".join(self._lines.texts[found.line : end])
+        self._left_in_flow -= len(text)
+        if self._left_in_flow < 0:
+            return False
         start, at = (self._offset(found.line, spot) for spot in found.flow)
         mended = flow.closed(text, start, self.gap) if start == at else flow.without_mistake(text, start, at, self.gap)
         if mended is None:

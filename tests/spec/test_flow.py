@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -149,6 +152,29 @@ def test_a_broken_entry_of_a_model_in_braces_hides_no_other(model: tuple[str, st
     line = next(number for number, line in enumerate(whole.splitlines(), 1) if line.startswith(f"     {wrong}:"))
     assert [each.line for each in found if each.code == NOT_YAML] == [line], found
     assert [each.place for each in found if each.code != NOT_YAML] == ["models.n.colour"], found
+
+
+def test_a_spec_in_json_is_read_past_its_mistakes(example: dict[str, Any]) -> None:
+    text = json.dumps(example, indent=2)
+    lines = {}
+    for old, new in [
+        ('"sla": "8s",', '"sla": 8,'),
+        ('"host": "127.0.0.1",', '"host": "127.0.0.1"'),
+        ('"device": "gpu"', '"device": "gpu'),
+        ('"instances": 2,', '"instances": two,'),
+        ('\n  },\n  "stages"', '\n  }\n  "stages"'),
+    ]:
+        lines[new] = text[: text.index(old)].count("\n") + 1
+        text = text.replace(old, new, 1)
+    sla, host, device, instances, stages = lines.values()
+    found = [(each.line, each.code) for each in examine(text).findings]
+    assert found == [
+        (sla, "Y020"),
+        (host + 1, NOT_YAML),
+        (device, NOT_YAML),
+        (instances, "Y012"),
+        (stages + 2, NOT_YAML),
+    ]
 
 
 @pytest.mark.parametrize(
