@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from serve_app.grpc_server.exchanges import exchange, log
 from serve_app.grpc_server.heads import Answered, Asked, Heads, Malformed
@@ -37,9 +37,16 @@ class GrpcServer:
         """Take connections on the socket, which is the server's from now on; over TLS where `tls` is given."""
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
-            self._connect, sock=listening, ssl=tls, ssl_handshake_timeout=None if tls is None else HEAD_TIMEOUT_S
+            lambda: self.connection(loop.time),
+            sock=listening,
+            ssl=tls,
+            ssl_handshake_timeout=None if tls is None else HEAD_TIMEOUT_S,
         )
         self._tick = loop.call_later(_CHECK_EVERY_S, self._check)
+
+    def connection(self, clock: Callable[[], float]) -> ServerConnection[_Meaning]:
+        """A connection that is not made yet; `clock` is in seconds."""
+        return ServerConnection(self, self._bounds, clock)
 
     async def stop(self, grace: float) -> None:
         """Take no connection and no call any more, and end when all calls have, or after `grace` seconds."""
@@ -59,9 +66,6 @@ class GrpcServer:
         if self.tasks:
             await asyncio.wait(self.tasks)
         await self._server.wait_closed()
-
-    def _connect(self) -> ServerConnection[_Meaning]:
-        return ServerConnection(self, self._bounds, asyncio.get_running_loop().time)
 
     def _check(self) -> None:
         loop = asyncio.get_running_loop()
