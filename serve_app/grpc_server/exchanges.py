@@ -106,6 +106,7 @@ class UnaryExchange(_Exchange[Unary]):
                 if self._message is None:
                     raise _not_one()
                 self._stop_waiting()
+                self._stream.consumed(self._message.size)
                 self._start(self._answer(self._message))
             else:
                 self._wait()
@@ -158,10 +159,9 @@ class StreamExchange(_Exchange[Streaming]):
         if self._fault is not None:
             return
         try:
-            found = self._messages.feed(data)
-            if found:
+            for message in self._messages.feed(data):
                 self._connection.useful()
-                self._coming.extend(found)
+                self._coming.append(message)
             if ended:
                 self._is_whole = True
                 self._messages.end()

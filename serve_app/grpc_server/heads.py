@@ -14,6 +14,7 @@ from serve_app.protocol.refusals import Code, Refusal, invalid, too_large
 
 _TIMEOUT = re.compile(r"([0-9]{1,8})([HMSmun])")
 _SECONDS = {"H": 3600.0, "M": 60.0, "S": 1.0, "m": 1e-3, "u": 1e-6, "n": 1e-9}
+_RESERVED = re.compile("grpc-.*|te|content-(type|length)|user-agent")
 _CONTENT_TYPE = re.compile(r"application/grpc(\+proto)?\s*(;.*)?", re.IGNORECASE)
 
 
@@ -70,7 +71,8 @@ class Heads:
         encoding = headers.get("grpc-encoding", "identity")
         if encoding not in ENCODINGS:
             raise Refusal(Code.UNIMPLEMENTED, f"this grpc-encoding is not known; use one of {', '.join(ENCODINGS)}")
-        return Asked(method, _timeout(headers.get("grpc-timeout")), encoding, request.headers, request.content_length)
+        metadata = [(name, value) for name, value in request.headers if not _RESERVED.fullmatch(name)]
+        return Asked(method, _timeout(headers.get("grpc-timeout")), encoding, metadata, request.content_length)
 
 
 def _timeout(given: str | None) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from serve_app.protocol.compression import unpacked
@@ -48,28 +48,25 @@ class Messages:
         self._begun = bytearray()
         self.missing = 0
 
-    def feed(self, data: bytes) -> Sequence[Message]:
-        """The messages that are whole with this. Refusal where what comes is none, or larger than the limit."""
+    def feed(self, data: bytes) -> Iterator[Message]:
+        """The messages that are whole with this. Refusal where what follows them is none, or larger than the limit."""
         begun = self._begun
         if not begun and len(data) >= PREFIX_SIZE and self._length(data) == len(data) - PREFIX_SIZE:
-            return (Message(data[PREFIX_SIZE:], data[0] == 1),)
+            yield Message(data[PREFIX_SIZE:], data[0] == 1)
+            return
         begun += data
         if len(data) < self.missing:
             self.missing -= len(data)
-            return ()
-        found = []
-        at = 0
+            return
+        at = self.missing = 0
         while len(begun) - at >= PREFIX_SIZE:
             end = at + PREFIX_SIZE + self._length(begun, at)
             if end > len(begun):
+                self.missing = end - len(begun)
                 break
-            found.append(Message(bytes(begun[at + PREFIX_SIZE : end]), begun[at] == 1))
+            yield Message(bytes(begun[at + PREFIX_SIZE : end]), begun[at] == 1)
             at = end
         del begun[:at]
-        self.missing = 0
-        if len(begun) >= PREFIX_SIZE:
-            self.missing = PREFIX_SIZE + self._length(begun) - len(begun)
-        return found
 
     def end(self) -> None:
         """Refusal where a message is not whole."""

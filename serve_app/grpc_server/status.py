@@ -44,6 +44,8 @@ def escaped(message: str) -> str:
         return whole
     kept = _LONGEST_MESSAGE
     # Neither an escape nor a character is cut through.
-    while kept and whole[kept] == "%" and "8" <= whole[kept + 1] < "C":
+    if "%" in whole[kept - 2 : kept]:
+        kept = whole.rindex("%", 0, kept)
+    while whole[kept] == "%" and "8" <= whole[kept + 1] < "C":
         kept -= 3
     return whole[:kept].rstrip(" ")

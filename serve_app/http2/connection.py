@@ -377,7 +377,7 @@ class ServerConnection(asyncio.Protocol, Generic[Meaning]):
         if stream is None:
             self._check_idle(number_)
             self._patience.spend()
-            if number_ not in self._reset:
+            if number_ <= self._last and number_ not in self._reset:
                 self.reset(number_, ErrorCode.STREAM_CLOSED)
         elif stream.remote_ended:
             self._patience.spend(patience.REQUEST)

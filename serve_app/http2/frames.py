@@ -1,4 +1,4 @@
-"""HTTP/2's frames: their kinds, flags and sizes, and the errors that end a stream or a connection (RFC 9113 §4, 6, 7)."""
+"""HTTP/2's frames: their kinds, flags and sizes, and the errors that end a stream or a connection (RFC 9113)."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from tritonclient.grpc import service_pb2 as pb
 from serve_app.admission import Admission
 from serve_app.context import RequestContext
 from serve_app.grpc_server.methods import Call, Method, Streaming, Unary
-from serve_app.identity import HEADERS, ID, Contexts, repeated, request_id_of
+from serve_app.identity import HEADERS, ID, Contexts, repeated
 from serve_app.interruption import Interruptible
 from serve_app.problem import Problem
 from serve_app.protocol.backend import Backend
@@ -126,26 +126,25 @@ class GrpcDoor:
 
     async def _answered(self, call: Call, answer: Callable[[RequestContext], Awaitable[_Written]]) -> _Written:
         """What `answer` makes of the call. Refusal where that raises anything."""
-        request_id = call.request_id = request_id_of(None)
         try:
-            context = self._contexts({ID: request_id, **_headers(call)}, arrived=call.arrived)
-            request_id = call.request_id = context.request_id
-            call.trailers = ((ID, request_id),)
+            context = self._contexts(_headers(call), arrived=call.arrived)
+            call.request_id = context.request_id
+            call.trailers = ((ID, context.request_id),)
             return await answer(_not_after(context, call.time_remaining()))
         except Refusal:
             raise
         except Problem as problem:
             raise of_problem(problem) from None
         except Exception:
-            logger.exception("request %s failed", request_id)
-            raise failed(request_id) from None
+            logger.exception("request %s failed", call.request_id)
+            raise failed(call.request_id) from None
 
 
 def _not_after(context: RequestContext, left: float | None) -> RequestContext:
     """The context with the client's own deadline, where it ends before."""
-    if left is None:
+    if left is None or (until := time.time() + left) >= context.deadline:
         return context
-    return replace(context, deadline=min(context.deadline, time.time() + left))
+    return replace(context, deadline=until)
 
 
 def _headers(call: Call) -> dict[str, str]:
