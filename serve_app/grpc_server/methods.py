@@ -13,8 +13,9 @@ Metadata: TypeAlias = Sequence[tuple[str, str]]
 class Call:
     """What came with a call, and what is to go with its answer.
 
-    `metadata` are the request's headers but for gRPC's own, in their order; `arrived` is in seconds since the epoch. `trailers` go to the
-    client with the status. `about` (the model's name, where there is such a model) and `request_id` are for the log.
+    `metadata` are the request's headers but for gRPC's own, in their order; `arrived` is in seconds since the epoch.
+    `trailers` go to the client with the status. `about` (the model's name, where there is such a model) and
+    `request_id` are for the log.
     """
 
     __slots__ = ("_began", "_timeout", "_write", "about", "arrived", "metadata", "request_id", "trailers")

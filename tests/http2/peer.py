@@ -65,8 +65,8 @@ class Service:
         return message
 
     async def large(self, message: bytes, call: Call) -> bytes:
-        """As many bytes as the message says."""
-        return bytes(int(message))
+        """As many bytes as the message says, or 70,000."""
+        return bytes(int(message) if message.isdigit() else 70_000)
 
     async def fail(self, message: bytes, call: Call) -> bytes:
         raise RuntimeError("a fault of the service")
