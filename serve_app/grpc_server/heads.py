@@ -67,7 +67,7 @@ class Heads:
     def _asked(self, request: Request, headers: Mapping[str, str]) -> Asked:
         method = self._methods.get(request.path)
         if method is None:
-            raise Refusal(Code.UNIMPLEMENTED, "there is no such method; see inference.GRPCInferenceService")
+            raise Refusal(Code.UNIMPLEMENTED, "there is no such method here")
         encoding = headers.get("grpc-encoding", "identity")
         if encoding not in ENCODINGS:
             raise Refusal(Code.UNIMPLEMENTED, f"this grpc-encoding is not known; use one of {', '.join(ENCODINGS)}")

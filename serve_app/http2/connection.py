@@ -486,8 +486,10 @@ class ServerConnection(asyncio.Protocol, Generic[Meaning]):
             self._leave()
 
     def _take_leave(self, _: int, __: int, ___: bytes) -> None:
+        """The client opens no streams any more."""
         self._patience.spend()
-        self.leave()
+        self._leaving = self._heard
+        self._leave()
 
     def _take_room(self, _: int, number_: int, payload: bytes) -> None:
         self._patience.spend()

@@ -452,6 +452,7 @@ async def test_a_client_that_does_not_answer_does_not_keep_a_connection_from_lea
 async def test_a_client_that_leaves_has_its_answers_first(peer: Peer) -> None:
     held = peer.request("Hold")
     peer.send(frame(frames.GOAWAY, 0, 0, bytes(8)))
+    assert [each.kind for each in peer.read()] == [frames.GOAWAY]
     await settle()
     peer.service.is_released.set()
     assert (await peer.status(held))[0] == "0"
