@@ -14,13 +14,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import grpc
 import psutil
 import uvicorn
 from starlette.types import ASGIApp
 
+from serve_app.grpc_server.server import GrpcServer, server_tls
 from serve_app.http.connection import Connection
-from serve_app.protocol.grpc_door import GrpcDoor, make_server
+from serve_app.protocol.grpc_door import GrpcDoor
 from serve_app.protocol.limits import Limits
 from serve_app.spec import Spec
 
@@ -60,25 +60,26 @@ class Listener:
             ssl_certfile=None if tls is None else tls.certificate,
             ssl_keyfile=None if tls is None else tls.key,
         )
-        credentials = None
         try:
             config.load()
-            if tls is not None:
-                files = Path(tls.key).read_bytes(), Path(tls.certificate).read_bytes()
-                credentials = grpc.ssl_server_credentials([files])
+            self._tls = None if tls is None else server_tls(tls.certificate, tls.key)
         except (OSError, ssl.SSLError) as error:
             raise ListenError(
                 f"the certificate and key of service.tls cannot be used ({error}); put both where the ingress runs"
             ) from None
-        # Taken and given back: gRPC's own binding says no more than that it failed.
-        shared_socket(service.host, service.grpc.port, "service.grpc.port").close()
         self._http = shared_socket(service.host, service.port, "service.port")
         self._server = _Server(config)
-        address = f"[{service.host}]" if ":" in service.host else service.host
-        self._grpc = make_server(door, f"{address}:{service.grpc.port}", Limits.of(spec), credentials)
+        try:
+            self._grpc_socket = shared_socket(service.host, service.grpc.port, "service.grpc.port")
+        except ListenError:
+            self._http.close()
+            raise
+        limits = Limits.of(spec)
+        # The body's limit is a tensor's; its message has a little more.
+        self._grpc = GrpcServer(door.methods(), limit=limits.body + limits.listed, within=self._grace)
 
     async def start(self) -> None:
-        await self._grpc.start()
+        await self._grpc.start(self._grpc_socket, self._tls)
         self._serving = asyncio.ensure_future(self._server.serve([self._http]))
 
     async def drain(self) -> None:

@@ -6,15 +6,15 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import Any, NoReturn, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
-import grpc
 from google.protobuf.message import DecodeError
 from tritonclient.grpc import service_pb2 as pb
 
 from serve_app.admission import Admission
 from serve_app.context import RequestContext
-from serve_app.identity import HEADERS, ID, Contexts, repeated, request_id_of
+from serve_app.grpc_server.methods import Call, Method, Streaming, Unary
+from serve_app.identity import HEADERS, ID, Contexts, repeated
 from serve_app.interruption import Interruptible
 from serve_app.problem import Problem
 from serve_app.protocol.backend import Backend
@@ -25,18 +25,14 @@ from serve_app.protocol.questions import Questions
 from serve_app.protocol.refusals import Code, Refusal, deadline_passed, failed, invalid, of_problem
 from serve_app.protocol.signatures import Signatures
 
-Call: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 _Answer = Callable[[Any, float], Awaitable[Any]]
 _Written = TypeVar("_Written")
 
 logger = logging.getLogger("ray.serve")
 
 SERVICE = pb.DESCRIPTOR.services_by_name["GRPCInferenceService"]
-# What a Triton says whose management is restricted; over HTTP it is 403 there.
-_REFUSED = Refusal(
-    Code.UNAVAILABLE,
-    "This protocol is restricted: models, shared memory, trace and log settings are not managed here",
-)
+# Asked every few seconds by whatever watches the service.
+_UNLOGGED = ("ServerLive", "ServerReady")
 
 
 class GrpcDoor:
@@ -74,24 +70,24 @@ class GrpcDoor:
             ),
         }
 
-    def handlers(self) -> grpc.GenericRpcHandler:
-        """Every method of the service; those without an answer here are refused."""
-        methods = {}
-        for method in SERVICE.methods:
-            if method.name == "ModelStreamInfer":
-                methods[method.name] = grpc.stream_stream_rpc_method_handler(self.stream)
-            elif method.name == "ModelInfer":
-                methods[method.name] = grpc.unary_unary_rpc_method_handler(self.infer)
-            elif method.name in self._questions:
-                methods[method.name] = grpc.unary_unary_rpc_method_handler(self._asked(*self._questions[method.name]))
-            else:
-                methods[method.name] = grpc.unary_unary_rpc_method_handler(_refused)
-        return grpc.method_handlers_generic_handler(SERVICE.full_name, methods)
+    def methods(self) -> Mapping[str, Method]:
+        """Every method of the service by its path; those without an answer here are refused."""
+        return {f"/{SERVICE.full_name}/{method.name}": self._method(method.name) for method in SERVICE.methods}
+
+    def _method(self, name: str) -> Method:
+        if name == "ModelStreamInfer":
+            return Streaming(name, self.stream)
+        if name == "ModelInfer":
+            return Unary(name, self.infer)
+        if name in self._questions:
+            return Unary(name, self._asked(*self._questions[name]), is_logged=name not in _UNLOGGED)
+        return Unary(name, _refused)
 
     async def infer(self, data: bytes, call: Call) -> bytes:
         async def infer(context: RequestContext) -> bytes:
             given = parsed(data, self._limits)
             signature = self._signatures.for_one_answer(given.model_name, "ModelInfer RPC")
+            call.about = signature.name
             with self._admission.admitted(), Interruptible() as work:
                 request = rewritten(given, signature, context, self._limits)
                 work.interrupt_after(context.remaining(), deadline_passed())
@@ -110,8 +106,11 @@ class GrpcDoor:
                 # Each request of the stream has the whole of the time that the service allows.
                 return _not_after(self._contexts(headers), call.time_remaining())
 
-            of_stream = Stream(self._signatures, self._backend, context_for, self._admission, self._limits, call)
-            await of_stream.run(requests)
+            of_stream = Stream(self._signatures, self._backend, context_for, self._admission, self._limits, call.write)
+            with Interruptible() as whole:
+                if (left := call.time_remaining()) is not None:
+                    whole.interrupt_after(left, deadline_passed())
+                await of_stream.run(requests)
 
         await self._answered(call, stream)
 
@@ -126,36 +125,35 @@ class GrpcDoor:
         return asked
 
     async def _answered(self, call: Call, answer: Callable[[RequestContext], Awaitable[_Written]]) -> _Written:
-        """What `answer` makes of the call, which ends with a code where that raises."""
-        request_id = request_id_of(None)
+        """What `answer` makes of the call. Refusal where that raises anything."""
         try:
-            context = _not_after(self._contexts({ID: request_id, **_headers(call)}), call.time_remaining())
-            request_id = context.request_id
-            call.set_trailing_metadata(((ID, request_id),))
-            return await answer(context)
-        except Refusal as refusal:
-            await _abort(call, refusal)
+            context = self._contexts(_headers(call), arrived=call.arrived)
+            call.request_id = context.request_id
+            call.trailers = ((ID, context.request_id),)
+            return await answer(_not_after(context, call.time_remaining()))
+        except Refusal:
+            raise
         except Problem as problem:
-            await _abort(call, of_problem(problem))
+            raise of_problem(problem) from None
         except Exception:
-            logger.exception("request %s failed", request_id)
-            await _abort(call, failed(request_id))
+            logger.exception("request %s failed", call.request_id)
+            raise failed(call.request_id) from None
 
 
 def _not_after(context: RequestContext, left: float | None) -> RequestContext:
     """The context with the client's own deadline, where it ends before."""
-    if left is None:
+    if left is None or (until := time.time() + left) >= context.deadline:
         return context
-    return replace(context, deadline=min(context.deadline, time.time() + left))
+    return replace(context, deadline=until)
 
 
 def _headers(call: Call) -> dict[str, str]:
     headers: dict[str, str] = {}
-    for key, value in call.invocation_metadata() or ():
+    for key, value in call.metadata:
         if key in HEADERS:
             if key in headers:
                 raise repeated(key)
-            headers[key] = str(value)
+            headers[key] = value
     return headers
 
 
@@ -166,13 +164,12 @@ def _message(kind: Any, data: bytes) -> Any:
         raise invalid(f"the message cannot be read as a {kind.DESCRIPTOR.name}") from None
 
 
-async def _abort(call: Call, refusal: Refusal) -> NoReturn:
-    await call.abort(refusal.code, refusal.message)
-    raise AssertionError("abort always raises")
-
-
 async def _refused(data: bytes, call: Call) -> bytes:
-    await _abort(call, _REFUSED)
+    """What a Triton says whose management is restricted; over HTTP it is 403 there."""
+    raise Refusal(
+        Code.UNAVAILABLE,
+        "This protocol is restricted: models, shared memory, trace and log settings are not managed here",
+    )
 
 
 async def _live(_: Any, __: float) -> pb.ServerLiveResponse:
@@ -191,30 +188,3 @@ def _model_ready(questions: Questions) -> _Answer:
         return pb.ModelReadyResponse(ready=await questions.model_ready(ask.name, ask.version, left))
 
     return ready
-
-
-def make_server(
-    door: GrpcDoor, address: str, limits: Limits, credentials: grpc.ServerCredentials | None = None
-) -> grpc.aio.Server:
-    """A server for the door on `address` (host:port), not started; several processes may listen on one address.
-
-    With `credentials` it speaks TLS. RuntimeError where the address cannot be bound.
-    """
-    server = grpc.aio.server(
-        options=[
-            # The body's limit is a tensor's; its message has a little more.
-            ("grpc.max_receive_message_length", limits.body + limits.listed),
-            ("grpc.max_send_message_length", -1),
-            ("grpc.so_reuseport", 1),
-            # A client that is gone without a word is found out, so that its streams end.
-            ("grpc.keepalive_time_ms", 60_000),
-            ("grpc.keepalive_timeout_ms", 20_000),
-            ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
-        ]
-    )
-    server.add_generic_rpc_handlers((door.handlers(),))
-    if credentials is None:
-        server.add_insecure_port(address)
-    else:
-        server.add_secure_port(address, credentials)
-    return server

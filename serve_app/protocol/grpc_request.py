@@ -130,6 +130,8 @@ def _check_size(data: bytes, limits: Limits) -> None:
 
 
 def _varint(data: bytes, at: int, end: int) -> tuple[int, int]:
+    if at < end and data[at] < 0x80:  # nearly all of them
+        return data[at], at + 1
     value = shift = 0
     while at < end and shift < 70:
         byte = data[at]

@@ -7,11 +7,10 @@ does it. A request of a sequence is sent when the one before it has been answere
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
-import grpc
 from tritonclient.grpc import service_pb2 as pb
 
 from serve_app.admission import Admission
@@ -29,7 +28,7 @@ _FINAL = "triton_final_response"
 
 
 class Stream:
-    """`context_for` makes the context of a request that came just now."""
+    """`context_for` makes the context of a request that came just now; `write` sends an answer."""
 
     def __init__(
         self,
@@ -38,14 +37,14 @@ class Stream:
         context_for: Callable[[], RequestContext],
         admission: Admission,
         limits: Limits,
-        call: grpc.aio.ServicerContext,
+        write: Callable[[bytes], Awaitable[None]],
     ):
         self._signatures = signatures
         self._backend = backend
         self._context_for = context_for
         self._admission = admission
         self._limits = limits
-        self._call = call
+        self._send = write
         self._writing = asyncio.Lock()
         self._room = asyncio.Semaphore(limits.in_flight)
         self._last = asyncio.Event()
@@ -140,7 +139,7 @@ class Stream:
 
     async def _write(self, message: pb.ModelStreamInferResponse) -> None:
         async with self._writing:
-            await self._call.write(message.SerializeToString())
+            await self._send(message.SerializeToString())
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from urllib.parse import unquote
 import grpc
 from google.protobuf.message import DecodeError, Message
 
-from serve_app.triton.http2 import ConnectionLost, Http2Connection, Response, StreamReset, literal
+from serve_app.http2.headers import literal
+from serve_app.triton.http2 import ConnectionLost, Http2Connection, Response, StreamReset
 
 SERVICE = "/inference.GRPCInferenceService/"
 _CODES = {code.value[0]: code for code in grpc.StatusCode}

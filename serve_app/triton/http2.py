@@ -9,29 +9,51 @@ literals are sent, and no dynamic table is allowed back, so that the same block 
 from __future__ import annotations
 
 import asyncio
-import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
 from hpack import Decoder, HPACKError
 
+from serve_app.http2.frames import (
+    ACK,
+    CONTINUATION,
+    DATA,
+    DEFAULT_WINDOW,
+    ENABLE_PUSH,
+    END_HEADERS,
+    END_STREAM,
+    GOAWAY,
+    HEAD,
+    HEAD_SIZE,
+    HEADER_TABLE_SIZE,
+    HEADERS,
+    INITIAL_WINDOW_SIZE,
+    LARGEST_FRAME,
+    LARGEST_WINDOW,
+    LAST_STREAM,
+    MAX_FRAME_SIZE,
+    PING,
+    PREFACE,
+    RST_STREAM,
+    SETTINGS,
+    SMALLEST_FRAME,
+    WINDOW_UPDATE,
+    ConnectionFault,
+    ErrorCode,
+    frame,
+    frame_head,
+    header_block,
+    number,
+    read_settings,
+    settings,
+    unpadded,
+)
+
 Headers = Mapping[str, str]
 
-PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 0, 1, 3, 4, 6, 7, 8, 9
-END_STREAM = ACK = 0x1
-END_HEADERS, PADDED, PRIORITY = 0x4, 0x8, 0x20
-_HEADER_TABLE_SIZE, _ENABLE_PUSH, _INITIAL_WINDOW_SIZE, _MAX_FRAME_SIZE = 1, 2, 4, 5
-CANCEL = 8
-_LARGEST_WINDOW = 2**31 - 1
-_LARGEST_FRAME = 2**24 - 1
-_DEFAULT_WINDOW = 2**16 - 1
-_HEAD = 9  # bytes before a frame's payload
-LAST_STREAM = 2**31 - 1
 # So much has to have come before the peer is told that there is room for it again.
 _REPLENISH = 2**24
-_SETTING = struct.Struct(">HI")
 
 
 class ConnectionLost(Exception):
@@ -63,26 +85,6 @@ class _Stream:
     body: list[bytes] = field(default_factory=list)
 
 
-def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
-    return b"%b%c%c%b%b" % (len(payload).to_bytes(3, "big"), kind, flags, stream.to_bytes(4, "big"), payload)
-
-
-def _length(length: int) -> bytes:
-    """Before a string, in 7 bits, and more bytes where they do not hold it (RFC 7541 §5.1)."""
-    if length < 127:
-        return bytes([length])
-    rest, parts = length - 127, [127]
-    while rest >= 128:
-        parts.append(rest % 128 + 128)
-        rest //= 128
-    return bytes([*parts, rest])
-
-
-def literal(name: str, value: str) -> bytes:
-    """A header for HEADERS, without indexing and Huffman coding (RFC 7541 §6.2.2)."""
-    return b"\0" + b"".join(_length(len(text)) + text.encode("ascii") for text in (name, value))
-
-
 class Http2Connection(asyncio.Protocol):
     """A client's end of a connection. While it `accepts`, requests may be sent; it ends itself when that is over."""
 
@@ -92,9 +94,9 @@ class Http2Connection(asyncio.Protocol):
         self._next = 1
         self._unsent: list[bytes | memoryview] = []
         self._received = bytearray()
-        self._room = _DEFAULT_WINDOW
-        self._stream_room = _DEFAULT_WINDOW
-        self._frame_room = 2**14
+        self._room = DEFAULT_WINDOW
+        self._stream_room = DEFAULT_WINDOW
+        self._frame_room = SMALLEST_FRAME
         self._taken = 0
         self._greeted = False
         self._decoder = Decoder()
@@ -117,7 +119,7 @@ class Http2Connection(asyncio.Protocol):
     def cancel(self, stream: int) -> None:
         """Give a request up, if it is not answered yet."""
         if self._pop(stream) is not None:
-            self._send(frame(RST_STREAM, 0, stream, CANCEL.to_bytes(4, "big")))
+            self._send(frame(RST_STREAM, 0, stream, number(ErrorCode.CANCEL)))
 
     def finish(self) -> None:
         """Take no more requests, and end the connection when those that there are have ended."""
@@ -136,12 +138,11 @@ class Http2Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is of no class of asyncio's
-        wanted = {_HEADER_TABLE_SIZE: 0, _ENABLE_PUSH: 0, _INITIAL_WINDOW_SIZE: _LARGEST_WINDOW}
-        wanted[_MAX_FRAME_SIZE] = _LARGEST_FRAME
-        settings = b"".join(_SETTING.pack(key, value) for key, value in wanted.items())
+        wanted = {HEADER_TABLE_SIZE: 0, ENABLE_PUSH: 0, INITIAL_WINDOW_SIZE: LARGEST_WINDOW}
+        wanted[MAX_FRAME_SIZE] = LARGEST_FRAME
         self._decoder.max_allowed_table_size = 0
-        self._send(PREFACE + frame(SETTINGS, 0, 0, settings))
-        self._send(frame(WINDOW_UPDATE, 0, 0, (_LARGEST_WINDOW - _DEFAULT_WINDOW).to_bytes(4, "big")))
+        self._send(PREFACE + frame(SETTINGS, 0, 0, settings(wanted)))
+        self._send(frame(WINDOW_UPDATE, 0, 0, number(LARGEST_WINDOW - DEFAULT_WINDOW)))
         self.accepts = True
 
     def data_received(self, data: bytes) -> None:
@@ -149,18 +150,17 @@ class Http2Connection(asyncio.Protocol):
         received += data
         at, end = 0, len(received)
         try:
-            while end - at >= _HEAD:
-                length = int.from_bytes(received[at : at + 3], "big")
-                if not self._greeted and received[at + 3] != SETTINGS:
+            while end - at >= HEAD_SIZE:
+                upper, lower, kind, flags, stream = HEAD.unpack_from(received, at)
+                length = upper << 16 | lower
+                if not self._greeted and kind != SETTINGS:
                     raise ValueError("not HTTP/2, which a server begins with its settings")
-                if end - at < _HEAD + length:
+                if end - at < HEAD_SIZE + length:
                     break
-                kind, flags = received[at + 3], received[at + 4]
-                stream = int.from_bytes(received[at + 5 : at + 9], "big") & LAST_STREAM
                 self._greeted = True
-                start, at = at + _HEAD, at + _HEAD + length
-                self._take(kind, flags, stream, bytes(received[start:at]))
-        except (HPACKError, ValueError, IndexError, struct.error):
+                start, at = at + HEAD_SIZE, at + HEAD_SIZE + length
+                self._take(kind, flags, stream & LAST_STREAM, bytes(received[start:at]))
+        except (HPACKError, ValueError, ConnectionFault):
             # Not HTTP/2, or not in step with us any more: nothing after this can be understood.
             self.close()
             self._end()
@@ -179,17 +179,17 @@ class Http2Connection(asyncio.Protocol):
         if kind == DATA:
             self._taken += len(payload)
             if stream in self._streams:
-                self._streams[stream].body.append(_unpadded(flags, payload))
+                self._streams[stream].body.append(unpadded(flags, payload))
             if flags & END_STREAM:
                 self._answered(stream)
         elif kind == HEADERS:
-            self._take_headers(stream, flags, _without_priority(flags, _unpadded(flags, payload)))
+            self._take_headers(stream, flags, header_block(flags, payload))
         elif kind == CONTINUATION:
             if self._block is None or self._block[0] != stream:
                 raise ValueError("headers that nothing began")
             self._take_headers(stream, flags | self._block[1] & END_STREAM, self._block[2] + payload)
         elif kind == WINDOW_UPDATE:
-            self._take_room(stream, int.from_bytes(payload, "big") & _LARGEST_WINDOW)
+            self._take_room(stream, int.from_bytes(payload, "big") & LARGEST_WINDOW)
         elif kind == SETTINGS and not flags & ACK:
             self._take_settings(payload)
         elif kind == PING and not flags & ACK:
@@ -217,13 +217,12 @@ class Http2Connection(asyncio.Protocol):
             self._answered(stream)
 
     def _take_settings(self, payload: bytes) -> None:
-        for key, value in _SETTING.iter_unpack(payload):
-            if key == _INITIAL_WINDOW_SIZE:
-                grown, self._stream_room = value - self._stream_room, value
-                for entry in self._streams.values():
-                    entry.window += grown
-            elif key == _MAX_FRAME_SIZE:
-                self._frame_room = value
+        values = read_settings(payload)
+        room = values.get(INITIAL_WINDOW_SIZE, self._stream_room)
+        grown, self._stream_room = room - self._stream_room, room
+        for entry in self._streams.values():
+            entry.window += grown
+        self._frame_room = values.get(MAX_FRAME_SIZE, self._frame_room)
         self._send(frame(SETTINGS, ACK, 0))
         self._send_bodies()
 
@@ -248,7 +247,7 @@ class Http2Connection(asyncio.Protocol):
             self._room -= size
             entry.window -= size
             flags = 0 if entry.unsent else END_STREAM
-            self._send(b"%b%c%c%b" % (size.to_bytes(3, "big"), DATA, flags, stream.to_bytes(4, "big")))
+            self._send(frame_head(size, DATA, flags, stream))
             self._unsent.append(part)
 
     def _send(self, data: bytes) -> None:
@@ -284,11 +283,3 @@ class Http2Connection(asyncio.Protocol):
         self.accepts = False
         for stream in [*self._streams]:
             self._fail(stream, ConnectionLost())
-
-
-def _unpadded(flags: int, payload: bytes) -> bytes:
-    return payload[1 : len(payload) - payload[0]] if flags & PADDED else payload
-
-
-def _without_priority(flags: int, payload: bytes) -> bytes:
-    return payload[5:] if flags & PRIORITY else payload

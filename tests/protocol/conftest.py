@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
@@ -18,10 +19,11 @@ from tritonclient.utils import InferenceServerException
 
 from serve_app.admission import Admission, AdmissionLimits
 from serve_app.artefacts import mirror_directory
+from serve_app.grpc_server.server import GrpcServer
 from serve_app.identity import Contexts
 from serve_app.protocol.app import ProtocolApp
 from serve_app.protocol.backend import TritonBackend
-from serve_app.protocol.grpc_door import GrpcDoor, make_server
+from serve_app.protocol.grpc_door import GrpcDoor
 from serve_app.protocol.limits import Limits
 from serve_app.protocol.signatures import Signatures
 from serve_app.triton import launch
@@ -94,8 +96,9 @@ async def _serve(bare: Bare, http_port: int, grpc_port: int, started: threading.
     backend = TritonBackend(connection, WakeUpsOf(connection, SPEC, "embedded").outstanding)
     admission = Admission(AdmissionLimits(100, 100, 429, 1))
     parts = Signatures(SPEC, "embedded"), backend, Contexts(SPEC), admission, Limits.of(SPEC)
-    server = make_server(GrpcDoor(*parts), f"127.0.0.1:{grpc_port}", Limits.of(SPEC))
-    await server.start()
+    limits = Limits.of(SPEC)
+    server = GrpcServer(GrpcDoor(*parts).methods(), limit=limits.body + limits.listed, within=8)
+    await server.start(socket.create_server(("127.0.0.1", grpc_port)))
     config = uvicorn.Config(
         ProtocolApp(*parts), host="127.0.0.1", port=http_port, lifespan="off", log_level="warning", ws="none"
     )

@@ -16,9 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tritonclient.grpc import service_pb2
 
-from serve_app.triton import http2
+from serve_app.http2 import frames as http2
+from serve_app.http2.frames import frame
 from serve_app.triton.channel import CallError, Channel
-from serve_app.triton.http2 import Http2Connection, frame
+from serve_app.triton.http2 import Http2Connection, Response
 
 REQUEST, ANSWER = service_pb2.ModelInferRequest, service_pb2.ModelInferResponse
 END = http2.END_HEADERS | http2.END_STREAM
@@ -200,7 +201,7 @@ async def test_a_caller_that_is_cancelled_cancels_the_call() -> None:
         stream, _, _ = await peer.read_request()
         arrived.set()
         reset = await peer.read_until(http2.RST_STREAM)
-        assert (reset.stream, int.from_bytes(reset.payload, "big")) == (stream, http2.CANCEL)
+        assert (reset.stream, int.from_bytes(reset.payload, "big")) == (stream, http2.ErrorCode.CANCEL)
         peer.write(peer.answer(stream, ANSWER(id="late")))  # means nothing to anybody
         await answer_one(peer)
 
@@ -393,7 +394,7 @@ HEAD = bytes(ENCODER.encode([("content-type", "application/grpc")], huffman=Fals
 TAIL = bytes(ENCODER.encode([("grpc-status", "0"), ("x", "y" * 40)], huffman=False))
 ANSWER_IN_FRAMES = [
     frame(http2.SETTINGS, 0, 0, struct.pack(">HI", 3, 100)),
-    frame(http2.HEADERS, http2.END_HEADERS | http2.PADDED | http2.PRIORITY, 1, b"\3" + bytes(5) + HEAD + bytes(3)),
+    frame(http2.HEADERS, http2.END_HEADERS | http2.PADDED | http2.WITH_PRIORITY, 1, b"\3" + bytes(5) + HEAD + bytes(3)),
     frame(http2.DATA, 0, 1, b"one "),
     frame(http2.DATA, http2.PADDED, 1, b"\2two --"),
     frame(http2.DATA, 0, 1, b""),
@@ -405,7 +406,7 @@ ANSWER_IN_FRAMES = [
 
 @given(st.lists(st.integers(0, sum(map(len, ANSWER_IN_FRAMES)))))
 def test_it_does_not_matter_where_the_bytes_are_cut(cuts: list[int]) -> None:
-    async def receive() -> http2.Response:
+    async def receive() -> Response:
         connection = Http2Connection()
         connection.connection_made(_Nowhere())
         _, coming = connection.request(b"", [b"body"])
