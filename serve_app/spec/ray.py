@@ -58,7 +58,7 @@ class Service(Part):
     port: Port = Field(description="of HTTP")
     upload_limit: SomeSize = Field(description="the largest file a request may carry")
     request_limit: SomeSize = Field(description="the largest request, all its files together")
-    retry_after: SomeTime = Field(description="what a client is told to wait when the service is full")
+    retry_after: SomeTime = Field(description="the least that a client is told to wait when the service is full")
     http: Http = Field(default=Http(), description="what is rare about HTTP")
     grpc: Grpc = Field(default=Grpc(), description="the port of gRPC; 9000")
     tls: Tls | None = Field(default=None, description="HTTPS, and gRPC over TLS; in plain text by default")

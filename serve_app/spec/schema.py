@@ -11,12 +11,13 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, PrivateAttr
 
+from serve_app.spec.ingress import IngressReplicas
 from serve_app.spec.model import Ensemble, Model
-from serve_app.spec.part import UNKNOWN, Form, Identifier, Part, Positive, Unknown, known
+from serve_app.spec.part import UNKNOWN, Form, Identifier, NonNegative, Part, Positive, Unknown, known
 from serve_app.spec.pipeline import Pipeline, Stage
 from serve_app.spec.profile import Profile
 from serve_app.spec.ray import Ray, Service
-from serve_app.spec.replicas import Replicas
+from serve_app.spec.units import SomePercent
 
 _Found = TypeVar("_Found")
 ProfileName = Literal["embedded", "gpu"]
@@ -31,6 +32,15 @@ class Tier(Part):
 
     priority: Positive = Field(description="1 is served first; 1, 2, … without gaps")
     default: bool = Field(default=False, description="of requests that name no tier; true for exactly one")
+    floor: SomePercent | None = Field(
+        default=None, description="of the work, that it gets even while more urgent tiers could use all; nothing"
+    )
+    max_ongoing_requests: Positive | None = Field(
+        default=None, description="of its requests, that each ingress works on at a time; the ingress's"
+    )
+    max_queued_requests: NonNegative | None = Field(
+        default=None, description="of its requests, that may wait in each ingress; the ingress's"
+    )
 
 
 WarningCode = Annotated[str, Form(r"[A-Z][0-9]{3}", "a finding's code, as T116")]
@@ -52,7 +62,9 @@ class Spec(Part):
     ray: Ray = Field(description="the cluster, and what is the same for all parts in it")
     tiers: dict[TierName, Tier] = Field(min_length=1, description="classes of requests, by which Triton orders them")
     profiles: dict[ProfileName, Profile] = Field(min_length=1, description="the places it can run in")
-    ingress: Replicas = Field(description="the processes that take requests, and run the stages with runs_in: ingress")
+    ingress: IngressReplicas = Field(
+        description="the processes that take requests, and run the stages with runs_in: ingress"
+    )
     models: dict[str, Model] = Field(min_length=1, description="what Triton runs; a name is its folder's, too")
     ensembles: dict[str, Ensemble] = Field(default_factory=dict, description="chains of models that Triton runs itself")
     stages: dict[Identifier, Stage] = Field(default_factory=dict, description="code between requests and models")
