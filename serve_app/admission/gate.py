@@ -172,5 +172,5 @@ class Gate:
         if request.deadline <= now:
             return deadline_exceeded()
         seconds = self._retry_after(request)
-        detail = f"too many requests wait for this one to be answered in its time; retry in {seconds:g} s, or allow more time"
+        detail = f"too many requests wait for this one to be in time; retry in {seconds:g} s, or allow more time"
         return Problem(self._limits.status_code, "too_late", detail, retry_after=seconds)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from serve_app.spec import Spec
-from serve_app.spec.ingress import DEFAULT_WORK_SHARE
+from serve_app.spec.ray import DEFAULT_WORK_SHARE
 
 # The kind of requests to models, whose SLA is the service's; a pipeline's kind is its route.
 MODELS = "/v2"
@@ -42,7 +42,7 @@ class AdmissionLimits:
 
     @classmethod
     def of(cls, spec: Spec) -> AdmissionLimits:
-        ingress, admission = spec.ingress, spec.ingress.admission
+        ingress, admission = spec.ingress, spec.service.admission
         retry_after = ingress.backpressure.retry_after or spec.service.retry_after
         slas = {pipeline.route: spec.sla(name) for name, pipeline in spec.pipelines.items()}
         share = (admission.work_share or DEFAULT_WORK_SHARE) / 100

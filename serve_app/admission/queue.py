@@ -74,7 +74,7 @@ class Queue:
         )
 
     def least_urgent(self, below: int) -> Request | None:
-        """Who has to go first for a request of priority `below`: the newest of the least urgent tier that is less so."""
+        """The newest of the least urgent tier of those less urgent than `below`."""
         for priority, tier in reversed(self._tiers.items()):
             if priority <= below:
                 return None

@@ -11,12 +11,12 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, PrivateAttr
 
-from serve_app.spec.ingress import IngressReplicas
 from serve_app.spec.model import Ensemble, Model
 from serve_app.spec.part import UNKNOWN, Form, Identifier, NonNegative, Part, Positive, Unknown, known
 from serve_app.spec.pipeline import Pipeline, Stage
 from serve_app.spec.profile import Profile
 from serve_app.spec.ray import Ray, Service
+from serve_app.spec.replicas import Replicas
 from serve_app.spec.units import SomePercent
 
 _Found = TypeVar("_Found")
@@ -62,9 +62,7 @@ class Spec(Part):
     ray: Ray = Field(description="the cluster, and what is the same for all parts in it")
     tiers: dict[TierName, Tier] = Field(min_length=1, description="classes of requests, by which Triton orders them")
     profiles: dict[ProfileName, Profile] = Field(min_length=1, description="the places it can run in")
-    ingress: IngressReplicas = Field(
-        description="the processes that take requests, and run the stages with runs_in: ingress"
-    )
+    ingress: Replicas = Field(description="the processes that take requests, and run the stages with runs_in: ingress")
     models: dict[str, Model] = Field(min_length=1, description="what Triton runs; a name is its folder's, too")
     ensembles: dict[str, Ensemble] = Field(default_factory=dict, description="chains of models that Triton runs itself")
     stages: dict[Identifier, Stage] = Field(default_factory=dict, description="code between requests and models")
