@@ -7,11 +7,12 @@ decrease, with a slow start, as TCP finds how much a network carries (RFC 5681 Â
 from __future__ import annotations
 
 _FIRST = 4
-_DECREASE = 0.8
+# A request that is twice too slow asks for half as many: as many a second are answered, each of them faster.
+_LEAST_DECREASE, _MOST_DECREASE = 0.9, 0.5
 
 
 class Concurrency:
-    """At most `most`; always as many where it does not adapt."""
+    """`limit` requests at a time, at most `most`; always as many where it does not adapt."""
 
     def __init__(self, most: int, *, adapts: bool):
         self._found = float(_FIRST)
@@ -26,11 +27,15 @@ class Concurrency:
 
     def ended(self, began: float, now: float, within: float, at_once: int) -> None:
         """A request's work is over, of `at_once` that were worked on when it ended, and should have taken `within`."""
-        if now - began <= within:
+        took = now - began
+        if took <= within:
             if at_once >= self.limit:  # else nobody needs more
-                self._found = min(self._most, self._found + (1 if self._is_starting else 1 / self._found))
+                # One more in each `within`, however many short requests end in it.
+                more = 1 if self._is_starting else took / within / self._found
+                self._found = min(self._most, self._found + more)
         elif at_once > 1 and began >= self._decreased:  # those that began before say nothing of the decrease
-            self._found = max(1.0, min(self._found, at_once) * _DECREASE)
+            share = min(max(within / took, _MOST_DECREASE), _LEAST_DECREASE)
+            self._found = max(1.0, min(self._found, at_once) * share)
             self._is_starting = False
             self._decreased = now
         self.change(self._most, adapts=self._adapts)

@@ -20,6 +20,8 @@ from serve_app.problem import Problem
 Tell = Callable[[Request, "Problem | None"], None]
 # For floors, which compare work, where nothing is known of it yet.
 _UNKNOWN_COST = 1.0
+# Who is let in waits for nothing if it takes longer than it seemed; who is not can come back.
+_MARGIN = 1.25
 
 
 class Gate:
@@ -31,17 +33,22 @@ class Gate:
     def __init__(self, limits: AdmissionLimits, tell: Tell):
         self._limits = limits
         self._tell = tell
-        self._queue = Queue(limits.floors)
+        self.queue = Queue(limits.floors)
         self._times = ServiceTimes()
         self._concurrency = Concurrency(limits.max_ongoing_requests, adapts=bool(limits.work_within_s))
         self._working: Counter[int] = Counter()
         self._at_once = 0
         self.here = 0
 
+    @property
+    def limit(self) -> int:
+        """How many are worked on at a time."""
+        return self._concurrency.limit
+
     def change(self, limits: AdmissionLimits, now: float) -> None:
         """From now on these hold; what was admitted stays so."""
         self._limits = limits
-        self._queue.floors = limits.floors
+        self.queue.floors = limits.floors
         self._concurrency.change(limits.max_ongoing_requests, adapts=bool(limits.work_within_s))
         self._begin_next(now)
 
@@ -64,9 +71,9 @@ class Gate:
             self._begin(request, now)
             return True
         self._expect(request, now)
-        if len(self._queue) >= self._limits.max_queued_requests:
+        if len(self.queue) >= self._limits.max_queued_requests:
             self._make_room(request)
-        self._queue.add(request)
+        self.queue.add(request)
         return False
 
     def may_wait(self, request: Request, now: float) -> float | None:
@@ -76,15 +83,15 @@ class Gate:
 
     def expire(self, request: Request, now: float) -> None:
         """It waits no longer, since it is too late, and is told so."""
-        self._queue.remove(request)
+        self.queue.remove(request)
         self._tell(request, self._late(request, now))
 
     def withdraw(self, request: Request, now: float) -> None:
         """Its client is gone, or its deadline has passed, while it waited or just as its work began."""
         if request.began is not None:
             self.done(request, now, whole=False)
-        elif request in self._queue:
-            self._queue.remove(request)
+        elif request in self.queue:
+            self.queue.remove(request)
 
     def done(self, request: Request, now: float, *, whole: bool) -> None:
         """Its work is over; not `whole` where it was ended from outside."""
@@ -104,7 +111,7 @@ class Gate:
         )
 
     def _begin(self, request: Request, now: float) -> None:
-        queue, priority = self._queue, request.priority
+        queue, priority = self.queue, request.priority
         request.for_floor = queue.is_due(priority) and self._has_more_urgent(priority)
         queue.begun(priority, self._times.mean(request.kind) or _UNKNOWN_COST)
         request.began = now
@@ -114,11 +121,11 @@ class Gate:
     def _has_more_urgent(self, priority: int) -> bool:
         if any(count for each, count in self._working.items() if each < priority):
             return True
-        return self._queue.next(lambda each: each < priority) is not None
+        return self.queue.next(lambda each: each < priority) is not None
 
     def _begin_next(self, now: float) -> None:
-        while (request := self._queue.next(self._is_free)) is not None:
-            self._queue.remove(request)
+        while (request := self.queue.next(self._is_free)) is not None:
+            self.queue.remove(request)
             if self._is_too_late(request, now):
                 self._tell(request, self._late(request, now))
             else:
@@ -130,12 +137,12 @@ class Gate:
 
         The first of its tier may, however long others take, so that no estimate keeps a whole tier out.
         """
-        waiting = self._queue.count(request.priority)
+        waiting = self.queue.count(request.priority)
         if waiting >= self._limits.tier(request.priority).max_queued_requests:
             raise self._full(request)
-        if len(self._queue) >= self._limits.max_queued_requests:
+        if len(self.queue) >= self._limits.max_queued_requests:
             self._less_urgent(request)
-        if self._is_too_late(request, now, self._wait(request) if waiting else 0.0):
+        if self._is_too_late(request, now, _MARGIN * self._wait(request) if waiting else 0.0):
             raise self._late(request, now)
 
     def _is_too_late(self, request: Request, now: float, wait: float = 0.0) -> bool:
@@ -145,20 +152,20 @@ class Gate:
 
     def _less_urgent(self, request: Request) -> Request:
         """Who would have to go for it: the newest of the least urgent. Problem where nobody waits who is less so."""
-        other = self._queue.least_urgent(request.priority)
+        other = self.queue.least_urgent(request.priority)
         if other is None:
             raise self._full(request)
         return other
 
     def _make_room(self, request: Request) -> None:
         other = self._less_urgent(request)
-        self._queue.remove(other)
+        self.queue.remove(other)
         self._tell(other, self._full(other))
 
     def _wait(self, request: Request) -> float:
         """Seconds until a new request's turn comes: the work that comes before it, by the rate at which it is done."""
         mean = self._times.mean
-        return (self._queue.ahead(request.priority, mean) + mean(request.kind)) / self._concurrency.limit
+        return (self.queue.ahead(request.priority, mean) + mean(request.kind)) / self._concurrency.limit
 
     def _retry_after(self, request: Request) -> float:
         return max(self._limits.retry_after_s, math.ceil(self._wait(request)))
