@@ -88,7 +88,7 @@ class Simulation:
         if begins:
             self._working[request] = client.work
         elif (wait := self.gate.may_wait(request, self.now)) is not None:
-            self._at(self.now + wait, lambda: request in self.gate.queue and self.gate.expire(request, self.now))
+            self._at(self.now + wait, lambda: self._expire(request))
 
     def _told(self, request: Request, problem: Problem | None) -> None:
         if problem is None:
@@ -96,6 +96,10 @@ class Simulation:
         else:
             self.gate.leave()
             self._over(request, problem.code, problem.retry_after)
+
+    def _expire(self, request: Request) -> None:
+        if request in self.gate.queue:
+            self.gate.expire(request, self.now)
 
     def _miss(self, request: Request) -> None:
         if request in self._working:

@@ -1,33 +1,38 @@
-"""Who may work, who waits, and who is sent away."""
+"""Admission around asyncio's tasks: who is cancelled, also at the very moment of its turn, takes nobody's place."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
-from serve_app.admission import Admission, AdmissionLimits
+from serve_app.admission import Admission, AdmissionLimits, TierLimits
+from serve_app.context import RequestContext
 from serve_app.problem import Problem
+from tests.admission.events import limits
 
-
-def limits(ongoing: int, queued: int = 10, status: int = 429) -> AdmissionLimits:
-    return AdmissionLimits(ongoing, queued, status, 1.5)
+KIND = "/v1/verify"
 
 
 class Requests:
-    """Requests of which each works until it is told to end."""
+    """Requests of which each works until it is told to end, by a clock that the test moves."""
 
-    def __init__(self, admission: Admission):
-        self.admission = admission
+    def __init__(self, limits: AdmissionLimits):
+        self.now = 1000.0
+        self.admission = Admission(limits, clock=lambda: self.now)
         self.working: list[str] = []
+        self.priorities: dict[str, int] = {}
         self.ends: dict[str, asyncio.Event] = {}
 
-    async def begin(self, name: str, priority: int = 1) -> asyncio.Task[None]:
+    async def begin(self, name: str, priority: int = 1, allowed: float = 100.0) -> asyncio.Task[None]:
         self.ends[name] = asyncio.Event()
+        context = RequestContext(name, priority, self.now + allowed)
 
         async def work() -> None:
-            with self.admission.admitted():
-                async with self.admission.working(priority):
+            with self.admission.admitted(context, KIND) as admitted:
+                async with admitted as granted:
+                    self.priorities[name] = granted.priority
                     self.working.append(name)
                     await self.ends[name].wait()
 
@@ -45,8 +50,14 @@ async def settled() -> None:
         await asyncio.sleep(0)
 
 
-async def test_no_more_work_at_a_time_than_may() -> None:
-    requests = Requests(Admission(limits(2)))
+def problem_of(task: asyncio.Task[None]) -> Problem:
+    problem = task.exception()
+    assert isinstance(problem, Problem)
+    return problem
+
+
+async def test_one_after_the_other_gets_its_turn() -> None:
+    requests = Requests(limits(2))
     for name in "abc":
         await requests.begin(name)
     assert requests.working == ["a", "b"]
@@ -55,30 +66,45 @@ async def test_no_more_work_at_a_time_than_may() -> None:
     assert requests.admission.requests == 2
 
 
-async def test_the_more_urgent_comes_first_and_then_the_earlier() -> None:
-    requests = Requests(Admission(limits(1)))
-    for name, priority in {"first": 1, "bulk": 3, "standard": 2, "late": 2, "urgent": 1}.items():
-        await requests.begin(name, priority)
-    for name in ("first", "urgent", "standard", "late", "bulk"):
-        assert requests.working[-1] == name
-        await requests.end(name)
-
-
 async def test_one_too_many_is_refused_as_the_spec_says() -> None:
-    requests = Requests(Admission(limits(1, 1, status=503)))
+    requests = Requests(AdmissionLimits(1, 1, 503, 1.5))
     for name in "ab":
         await requests.begin(name)
-    refused = await requests.begin("c")
-    problem = refused.exception()
-    assert isinstance(problem, Problem)
+    problem = problem_of(await requests.begin("c"))
     assert (problem.status, problem.code, problem.retry_after) == (503, "service_full", 1.5)
     await requests.end("a")
     await requests.begin("d")
     assert requests.admission.requests == 2
 
 
+async def test_who_waits_and_has_to_go_for_a_more_urgent_one_is_told_so() -> None:
+    requests = Requests(limits(1, 1))
+    await requests.begin("a", 2)
+    bulk = await requests.begin("bulk", 2)
+    urgent = await requests.begin("urgent", 1)
+    await settled()
+    assert problem_of(bulk).code == "service_full"
+    assert not urgent.done()
+    assert requests.admission.requests == 2
+
+
+async def test_who_waits_is_refused_when_too_little_time_is_left_and_not_when_none_is() -> None:
+    requests = Requests(limits(1))
+    await requests.begin("a")
+    requests.now += 2
+    await requests.end("a")  # such requests take two seconds
+    await requests.begin("b")
+    late = await requests.begin("late", allowed=8.0001 - 3)
+    assert not late.done()
+    while not late.done():
+        await asyncio.sleep(0.001)
+        requests.now += 0.1
+    assert problem_of(late).code == "too_late"
+    assert requests.working == ["a", "b"]
+
+
 async def test_who_gives_up_waiting_takes_nobodys_place() -> None:
-    requests = Requests(Admission(limits(1)))
+    requests = Requests(limits(1))
     await requests.begin("a")
     gone = await requests.begin("b")
     await requests.begin("c")
@@ -91,21 +117,39 @@ async def test_who_gives_up_waiting_takes_nobodys_place() -> None:
     assert requests.working == ["a", "c", "d"]
 
 
-async def test_who_gives_up_as_its_turn_comes_passes_it_on() -> None:
-    requests = Requests(Admission(limits(1)))
+@pytest.mark.parametrize("first", ["its turn", "its end"])
+async def test_who_gives_up_as_its_turn_comes_passes_it_on(first: str) -> None:
+    requests = Requests(limits(1))
     await requests.begin("a")
     gone = await requests.begin("b")
     await requests.begin("c")
-    requests.ends["a"].set()
-    await asyncio.sleep(0)  # a has ended, and b not run yet
-    gone.cancel()
+    steps: list[Callable[[], object]] = [requests.ends["a"].set, gone.cancel]
+    if first == "its turn":
+        steps[0]()
+        await asyncio.sleep(0)  # a has ended, and b not run yet
+        steps[1]()
+    else:
+        steps[1]()
+        steps[0]()
     await settled()
     assert requests.working == ["a", "c"]
+    await requests.end("c")
+    assert requests.admission.requests == 0
+
+
+async def test_what_is_begun_for_a_floor_is_as_urgent_as_anything() -> None:
+    requests = Requests(limits(1, 10, TierLimits(1, 1, 10), TierLimits(2, 1, 10, 0.5)))
+    for name, priority in {"a": 1, "b": 1, "bulk": 2, "more": 2}.items():
+        await requests.begin(name, priority)
+    for name in ("a", "bulk", "b", "more"):
+        await requests.end(name)
+    assert requests.working == ["a", "bulk", "b", "more"]
+    assert requests.priorities == {"a": 1, "bulk": 1, "b": 1, "more": 2}
 
 
 @pytest.mark.parametrize(("more", "working"), [(3, ["a", "b", "c"]), (1, ["a"])])
 async def test_other_limits_hold_at_once(more: int, working: list[str]) -> None:
-    requests = Requests(Admission(limits(1)))
+    requests = Requests(limits(1))
     for name in "abcd":
         await requests.begin(name)
     requests.admission.change(limits(more))

@@ -71,9 +71,9 @@ def test_a_floor_is_kept_while_the_urgent_could_use_all() -> None:
     assert found.outcomes[1, "late"] == found.outcomes[2, "late"] == 0
 
 
-def test_without_a_floor_the_least_urgent_wait_for_ever() -> None:
+def test_without_a_floor_the_least_urgent_get_what_the_others_leave() -> None:
     found = settled(Simulation(limits(0.0, 0.0), CORES), [*clients(64), *clients(16, priority=2)])
-    assert found.outcomes[2, "answered"] == 0
+    assert found.outcomes[2, "answered"] < 0.03 * found.outcomes[1, "answered"]
 
 
 def test_short_requests_beside_long_ones_are_told_by_what_each_takes() -> None:
