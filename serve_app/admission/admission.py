@@ -55,7 +55,7 @@ class Admitted:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._gate.leave()
+        self._gate.leave(self._request)
 
     async def __aenter__(self) -> RequestContext:
         """Around the work on the request, whose body is here: who sends slowly keeps nobody from working.

@@ -38,12 +38,17 @@ class Gate:
         self._concurrency = Concurrency(limits.max_ongoing_requests, adapts=bool(limits.work_within_s))
         self._working: Counter[int] = Counter()
         self._at_once = 0
-        self.here = 0
+        self._here: Counter[int] = Counter()
 
     @property
     def limit(self) -> int:
         """How many are worked on at a time."""
         return self._concurrency.limit
+
+    @property
+    def here(self) -> int:
+        """How many have entered and not left."""
+        return self._here.total()
 
     def change(self, limits: AdmissionLimits, now: float) -> None:
         """From now on these hold; what was admitted stays so."""
@@ -53,26 +58,30 @@ class Gate:
         self._begin_next(now)
 
     def enter(self, request: Request, now: float) -> None:
-        """It is here, until it leaves. Problem where it could not be worked on: its body need not be read then."""
-        limits = self._limits
-        if self.here >= limits.max_ongoing_requests + limits.max_queued_requests:
-            self._make_room(request)
-        elif not self._is_free(request.priority):
-            self._expect(request, now)
-        self.here += 1
+        """It is here, until it leaves. Problem where it could not be worked on: its body need not be read then.
 
-    def leave(self) -> None:
+        What is less urgent, and perhaps still being sent, takes nobody's room.
+        """
+        limits = self._limits
+        before = sum(count for each, count in self._here.items() if each <= request.priority)
+        if before >= limits.max_ongoing_requests + limits.max_queued_requests:
+            raise self._full(request)
+        if not self._is_free(request.priority):
+            self._expect(request, now)
+        self._here[request.priority] += 1
+
+    def leave(self, request: Request) -> None:
         """A request that had entered is no longer here."""
-        self.here -= 1
+        self._here[request.priority] -= 1
 
     def ask(self, request: Request, now: float) -> bool:
         """Whether its work begins now; else it waits, and is told. Problem where it would wait in vain."""
         if self._is_free(request.priority):
             self._begin(request, now)
             return True
-        self._expect(request, now)
-        if len(self.queue) >= self._limits.max_queued_requests:
-            self._make_room(request)
+        if (other := self._expect(request, now)) is not None:
+            self.queue.remove(other)
+            self._tell(other, self._full(other))
         self.queue.add(request)
         return False
 
@@ -132,35 +141,25 @@ class Gate:
                 self._begin(request, now)
                 self._tell(request, None)
 
-    def _expect(self, request: Request, now: float) -> None:
-        """Problem where a request that has to wait cannot: its tier's queue is full, or its time too short.
+    def _expect(self, request: Request, now: float) -> Request | None:
+        """Who has to go where this request waits: of a full queue, the newest of the least urgent.
 
-        The first of its tier may, however long others take, so that no estimate keeps a whole tier out.
+        Problem where it cannot wait: nobody there is less urgent, its tier's queue is full, or its time too short. The
+        first of its tier may wait however long others take, so that no estimate keeps a whole tier out.
         """
         waiting = self.queue.count(request.priority)
-        if waiting >= self._limits.tier(request.priority).max_queued_requests:
+        is_full = len(self.queue) >= self._limits.max_queued_requests
+        other = self.queue.least_urgent(request.priority) if is_full else None
+        if waiting >= self._limits.tier(request.priority).max_queued_requests or (is_full and other is None):
             raise self._full(request)
-        if len(self.queue) >= self._limits.max_queued_requests:
-            self._less_urgent(request)
         if self._is_too_late(request, now, _MARGIN * self._wait(request) if waiting else 0.0):
             raise self._late(request, now)
+        return other
 
     def _is_too_late(self, request: Request, now: float, wait: float = 0.0) -> bool:
         if not self._limits.refuse_late:
             return request.deadline <= now
         return request.deadline <= now + wait + self._times.nearly_longest(request.kind, now)
-
-    def _less_urgent(self, request: Request) -> Request:
-        """Who would have to go for it: the newest of the least urgent. Problem where nobody waits who is less so."""
-        other = self.queue.least_urgent(request.priority)
-        if other is None:
-            raise self._full(request)
-        return other
-
-    def _make_room(self, request: Request) -> None:
-        other = self._less_urgent(request)
-        self.queue.remove(other)
-        self._tell(other, self._full(other))
 
     def _wait(self, request: Request) -> float:
         """Seconds until a new request's turn comes: the work that comes before it, by the rate at which it is done."""

@@ -27,7 +27,7 @@ class Request:
 
 @dataclass
 class _Tier:
-    """`lag` is the work that its floor has not got yet, in the unit of costs; none is saved up while nobody waits."""
+    """`lag` is the work that its floor has not given it yet; none is saved up while nobody waits."""
 
     requests: dict[Request, None] = field(default_factory=dict)
     kinds: Counter[str] = field(default_factory=Counter)
@@ -102,9 +102,11 @@ class Queue:
         """Work of a tier began, whether or not it had waited."""
         for each, floor in self.floors.items():
             tier = self._tier(each)
-            tier.lag += floor * cost - (cost if each == priority else 0)
-            if tier.lag > 0 and not tier.requests:
-                tier.lag = 0.0
+            tier.lag += floor * cost
+            if each == priority:  # what others left to it is not held against it
+                tier.lag = max(tier.lag - cost, -cost)
+            elif not tier.requests:
+                tier.lag = min(tier.lag, 0.0)
 
     def _tier(self, priority: int) -> _Tier:
         if priority not in self._tiers:

@@ -34,7 +34,7 @@ class Events:
         try:
             begins = self.gate.ask(request, self.now)
         except Problem as problem:
-            self.gate.leave()
+            self.gate.leave(request)
             self.problems[name] = problem
             return
         (self.working if begins else self.waiting).append(name)
@@ -43,12 +43,12 @@ class Events:
         self.now += after
         self.working.remove(name)
         self.gate.done(self.requests[name], self.now, whole=whole)
-        self.gate.leave()
+        self.gate.leave(self.requests[name])
 
     def hang_up(self, name: str) -> None:
         (self.working if name in self.working else self.waiting).remove(name)
         self.gate.withdraw(self.requests[name], self.now)
-        self.gate.leave()
+        self.gate.leave(self.requests[name])
 
     def learn(self, seconds: float, kind: str = "/v1/verify") -> None:
         """A request of this kind takes so long, alone."""
@@ -64,5 +64,5 @@ class Events:
         if problem is None:
             self.working.append(name)
         else:
-            self.gate.leave()
+            self.gate.leave(request)
             self.problems[name] = problem

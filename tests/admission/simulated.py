@@ -81,7 +81,7 @@ class Simulation:
         try:
             begins = self.gate.ask(request, self.now)
         except Problem as problem:
-            self.gate.leave()
+            self.gate.leave(request)
             self._over(request, problem.code, problem.retry_after)
             return
         self._at(request.deadline, lambda: self._miss(request))
@@ -94,7 +94,7 @@ class Simulation:
         if problem is None:
             self._working[request] = self._clients[request][0].work
         else:
-            self.gate.leave()
+            self.gate.leave(request)
             self._over(request, problem.code, problem.retry_after)
 
     def _expire(self, request: Request) -> None:
@@ -106,13 +106,13 @@ class Simulation:
             self._end(request, "late")
         elif request in self.gate.queue:
             self.gate.withdraw(request, self.now)
-            self.gate.leave()
+            self.gate.leave(request)
             self._over(request, "waited in vain", None)
 
     def _end(self, request: Request, outcome: str) -> None:
         del self._working[request]
         self.gate.done(request, self.now, whole=outcome == "answered")
-        self.gate.leave()
+        self.gate.leave(request)
         self._over(request, outcome, None)
 
     def _over(self, request: Request, outcome: str, retry_after: float | None) -> None:

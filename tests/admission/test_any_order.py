@@ -57,7 +57,7 @@ class AnyOrder(RuleBasedStateMachine):
         else:
             self.waiting.remove(request)
             self.refused(request, problem)
-            self.gate.leave()
+            self.gate.leave(request)
 
     def begun(self, request: Request) -> None:
         assert self.may_begin(request)
@@ -111,7 +111,7 @@ class AnyOrder(RuleBasedStateMachine):
             begins = self.gate.ask(request, self.now)
         except Problem as problem:
             self.refused(request, problem)
-            self.gate.leave()
+            self.gate.leave(request)
             return
         if begins:
             self.begun(request)
@@ -121,20 +121,21 @@ class AnyOrder(RuleBasedStateMachine):
     @precondition(lambda self: self.working)
     @rule(data=st.data(), whole=st.booleans())
     def end(self, data: st.DataObject, whole: bool) -> None:
-        self.gate.done(self.one_of(self.working, data), self.now, whole=whole)
-        self.gate.leave()
+        request = self.one_of(self.working, data)
+        self.gate.done(request, self.now, whole=whole)
+        self.gate.leave(request)
 
     @precondition(lambda self: self.uploading)
     @rule(data=st.data())
     def break_off(self, data: st.DataObject) -> None:
-        self.one_of(self.uploading, data)
-        self.gate.leave()
+        self.gate.leave(self.one_of(self.uploading, data))
 
     @precondition(lambda self: self.waiting)
     @rule(data=st.data())
     def hang_up(self, data: st.DataObject) -> None:
-        self.gate.withdraw(self.one_of(self.waiting, data), self.now)
-        self.gate.leave()
+        request = self.one_of(self.waiting, data)
+        self.gate.withdraw(request, self.now)
+        self.gate.leave(request)
 
     @precondition(lambda self: self.waiting)
     @rule(data=st.data())
@@ -177,13 +178,13 @@ class AnyOrder(RuleBasedStateMachine):
         for request in [*self.waiting]:
             self.waiting.remove(request)
             self.gate.withdraw(request, self.now)
-            self.gate.leave()
+            self.gate.leave(request)
         for request in [*self.working]:
             self.working.remove(request)
             self.gate.done(request, self.now, whole=True)
-            self.gate.leave()
-        for _ in self.uploading:
-            self.gate.leave()
+            self.gate.leave(request)
+        for request in self.uploading:
+            self.gate.leave(request)
         assert self.gate.here == 0
         self.limits = AdmissionLimits(3, 1, 429, 1.0)
         self.gate.change(self.limits, self.now)

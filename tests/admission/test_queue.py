@@ -74,6 +74,23 @@ def test_nothing_is_saved_up_while_nobody_waits() -> None:
     assert taken == [2, 1, 2]
 
 
+def test_what_the_others_left_to_a_tier_is_not_held_against_it() -> None:
+    queue = Queue({2: 0.1})
+    for _ in range(1000):
+        queue.begun(2, 1.0)
+    queue.add(request(1))
+    queue.add(request(2))
+    taken = []
+    for _ in range(25):
+        chosen = queue.next(anyone)
+        assert chosen is not None
+        queue.remove(chosen)
+        queue.add(request(chosen.priority))
+        queue.begun(chosen.priority, 1.0)
+        taken.append(chosen.priority)
+    assert taken.count(2) == 2
+
+
 def test_a_tier_that_may_not_begin_is_passed_over() -> None:
     queue = Queue({})
     first, second = request(1), request(2)
