@@ -7,7 +7,7 @@ from dataclasses import dataclass
 # Of RFC 6298 §2, which estimates a time that varies in the same way for the same purpose: to give up in time.
 _OF_MEAN = 1 / 8
 _OF_DEVIATION = 1 / 4
-_DEVIATIONS = 3
+_DEVIATIONS = 2
 # Nobody is sent away for what was so long ago.
 REMEMBERED_S = 30.0
 
