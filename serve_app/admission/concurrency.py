@@ -29,10 +29,11 @@ class Concurrency:
         """A request's work is over, of `at_once` that were worked on when it ended, and should have taken `within`."""
         took = now - began
         if took <= within:
-            if at_once >= self.limit:  # else nobody needs more
-                # One more in each `within`, however many short requests end in it.
-                more = 1 if self._is_starting else took / within / self._found
-                self._found = min(self._most, self._found + more)
+            if at_once < self.limit:
+                return  # nobody needs more
+            # One more in each `within`, however many short requests end in it.
+            more = 1 if self._is_starting else took / within / self._found
+            self._found = min(self._most, self._found + more)
         elif at_once > 1 and began >= self._decreased:  # those that began before say nothing of the decrease
             share = min(max(within / took, _MOST_DECREASE), _LEAST_DECREASE)
             self._found = max(1.0, min(self._found, at_once) * share)

@@ -7,7 +7,7 @@ waits. Whoever waits is told its turn, or why there is none.
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable
 
 from serve_app.admission.concurrency import Concurrency
@@ -27,7 +27,7 @@ _MARGIN = 1.25
 class Gate:
     """`tell` gets those that waited: with None where their work begins now, else with the reason that it never will.
 
-    Moments are seconds by one clock, that of the requests' deadlines.
+    Moments are seconds by one clock, that of the requests' deadlines. `here` requests have entered and not left.
     """
 
     def __init__(self, limits: AdmissionLimits, tell: Tell):
@@ -36,19 +36,15 @@ class Gate:
         self.queue = Queue(limits.floors)
         self._times = ServiceTimes()
         self._concurrency = Concurrency(limits.max_ongoing_requests, adapts=bool(limits.work_within_s))
-        self._working: Counter[int] = Counter()
+        self._working: defaultdict[int, int] = defaultdict(int)
         self._at_once = 0
-        self._here: Counter[int] = Counter()
+        self._here: defaultdict[int, int] = defaultdict(int)
+        self.here = 0
 
     @property
     def limit(self) -> int:
         """How many are worked on at a time."""
         return self._concurrency.limit
-
-    @property
-    def here(self) -> int:
-        """How many have entered and not left."""
-        return self._here.total()
 
     def change(self, limits: AdmissionLimits, now: float) -> None:
         """From now on these hold; what was admitted stays so."""
@@ -62,17 +58,20 @@ class Gate:
 
         What is less urgent, and perhaps still being sent, takes nobody's room.
         """
-        limits = self._limits
-        before = sum(count for each, count in self._here.items() if each <= request.priority)
-        if before >= limits.max_ongoing_requests + limits.max_queued_requests:
-            raise self._full(request)
+        most = self._limits.max_ongoing_requests + self._limits.max_queued_requests
+        if self.here >= most:
+            before = sum(count for each, count in self._here.items() if each <= request.priority)
+            if before >= most:
+                raise self._full(request)
         if not self._is_free(request.priority):
             self._expect(request, now)
         self._here[request.priority] += 1
+        self.here += 1
 
     def leave(self, request: Request) -> None:
         """A request that had entered is no longer here."""
         self._here[request.priority] -= 1
+        self.here -= 1
 
     def ask(self, request: Request, now: float) -> bool:
         """Whether its work begins now; else it waits, and is told. Problem where it would wait in vain."""
@@ -133,7 +132,7 @@ class Gate:
         return self.queue.next(lambda each: each < priority) is not None
 
     def _begin_next(self, now: float) -> None:
-        while (request := self.queue.next(self._is_free)) is not None:
+        while self.queue and (request := self.queue.next(self._is_free)) is not None:
             self.queue.remove(request)
             if self._is_too_late(request, now):
                 self._tell(request, self._late(request, now))

@@ -10,7 +10,7 @@ from typing import Any
 Costs = Callable[[str], float]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Request:
     """`deadline` and `began` are moments by the same clock; `priority` is its tier's, 1 first.
 
@@ -25,13 +25,12 @@ class Request:
     turn: Any = None
 
 
-@dataclass
+@dataclass(slots=True)
 class _Tier:
-    """`lag` is the work that its floor has not given it yet; none is saved up while nobody waits."""
+    """Its requests in their order, and how many there are of each kind."""
 
     requests: dict[Request, None] = field(default_factory=dict)
     kinds: Counter[str] = field(default_factory=Counter)
-    lag: float = 0.0
 
 
 class Queue:
@@ -39,6 +38,8 @@ class Queue:
 
     def __init__(self, floors: Mapping[int, float]):
         self.floors = floors
+        # The work that a floor has not given its tier yet; none is saved up while nobody waits.
+        self._lags: dict[int, float] = {}
         self._tiers: dict[int, _Tier] = {}
         self._length = 0
 
@@ -50,7 +51,7 @@ class Queue:
 
     def count(self, priority: int) -> int:
         """How many of a tier wait."""
-        return len(self._tier(priority).requests)
+        return len(self._tier(priority).requests) if self._length else 0
 
     def add(self, request: Request) -> None:
         tier = self._tier(request.priority)
@@ -96,17 +97,17 @@ class Queue:
 
     def is_due(self, priority: int) -> bool:
         """Whether the tier has a floor, and has had no more than it."""
-        return priority in self.floors and self._tier(priority).lag >= 0
+        return priority in self.floors and self._lags.get(priority, 0.0) >= 0
 
     def begun(self, priority: int, cost: float) -> None:
         """Work of a tier began, whether or not it had waited."""
         for each, floor in self.floors.items():
-            tier = self._tier(each)
-            tier.lag += floor * cost
-            if each == priority:  # what others left to it is not held against it
-                tier.lag = max(tier.lag - cost, -cost)
-            elif not tier.requests:
-                tier.lag = min(tier.lag, 0.0)
+            lag = self._lags.get(each, 0.0) + floor * cost
+            if each == priority:
+                lag = max(lag - cost, -cost)  # what others left to it is not held against it
+            elif lag > 0 and not self.count(each):
+                lag = 0.0
+            self._lags[each] = lag
 
     def _tier(self, priority: int) -> _Tier:
         if priority not in self._tiers:

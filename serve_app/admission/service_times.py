@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 # Of RFC 6298 §2, which estimates a time that varies in the same way for the same purpose: to give up in time.
 _OF_MEAN = 1 / 8
 _OF_DEVIATION = 1 / 4
@@ -12,31 +10,25 @@ _DEVIATIONS = 2
 REMEMBERED_S = 30.0
 
 
-@dataclass(frozen=True)
-class _Known:
-    mean: float
-    deviation: float
-    at: float
-
-
-_NOTHING = _Known(0.0, 0.0, 0.0)
+_NOTHING = 0.0, 0.0, 0.0
 
 
 class ServiceTimes:
     """Seconds. What is not known yet is 0."""
 
     def __init__(self) -> None:
-        self._known: dict[str, _Known] = {}
+        # Mean, deviation, and when the last one ended.
+        self._known: dict[str, tuple[float, float, float]] = {}
 
     def took(self, kind: str, began: float, now: float) -> None:
         """A request's work has ended."""
         seconds, known = now - began, self._known.get(kind)
         if known is None:
-            self._known[kind] = _Known(seconds, seconds / 2, now)
+            self._known[kind] = seconds, seconds / 2, now
             return
-        mean = known.mean + _OF_MEAN * (seconds - known.mean)
-        deviation = known.deviation + _OF_DEVIATION * (abs(seconds - known.mean) - known.deviation)
-        self._known[kind] = _Known(mean, deviation, now)
+        mean, deviation, _ = known
+        deviation += _OF_DEVIATION * (abs(seconds - mean) - deviation)
+        self._known[kind] = mean + _OF_MEAN * (seconds - mean), deviation, now
 
     def took_at_least(self, kind: str, began: float, now: float) -> None:
         """It was ended from outside: at its deadline, or since its client is gone."""
@@ -44,9 +36,9 @@ class ServiceTimes:
             self.took(kind, began, now)
 
     def mean(self, kind: str) -> float:
-        return self._known.get(kind, _NOTHING).mean
+        return self._known.get(kind, _NOTHING)[0]
 
     def nearly_longest(self, kind: str, now: float) -> float:
         """Only few took longer just now."""
-        known = self._known.get(kind, _NOTHING)
-        return known.mean + _DEVIATIONS * known.deviation if now - known.at <= REMEMBERED_S else 0.0
+        mean, deviation, last = self._known.get(kind, _NOTHING)
+        return mean + _DEVIATIONS * deviation if now - last <= REMEMBERED_S else 0.0

@@ -94,7 +94,7 @@ async def test_who_waits_is_refused_when_too_little_time_is_left() -> None:
     requests.now += 2
     await requests.end("a")  # such requests take two seconds
     await requests.begin("b")
-    late = await requests.begin("late", allowed=5.01)  # and hardly any longer than five
+    late = await requests.begin("late", allowed=4.01)  # and hardly any longer than four
     await asyncio.wait([late])
     assert problem_of(late).code == "too_late"
     assert (requests.working, requests.admission.requests) == (["a", "b"], 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from serve_app.admission.queue import Queue, Request
@@ -19,7 +19,7 @@ def anyone(_: int) -> bool:
     return True
 
 
-def shares(floors: dict[int, float], tiers: list[int], costs: list[float], begun: int = 4000) -> dict[int, float]:
+def shares(floors: dict[int, float], tiers: list[int], costs: list[float], begun: int = 2000) -> dict[int, float]:
     """The share of all work that each tier gets while all of `tiers` always wait, each with its costs in turn."""
     queue = Queue(floors)
     work: Counter[int] = Counter()
@@ -47,6 +47,7 @@ def test_each_tier_gets_its_floor_and_the_most_urgent_all_the_rest() -> None:
     assert found == pytest.approx({1: 0.75, 2: 0.2, 3: 0.05}, abs=0.002)
 
 
+@settings(max_examples=30)
 @given(
     st.tuples(st.floats(0.01, 0.3), st.floats(0.01, 0.3), st.floats(0.01, 0.3)),
     st.lists(st.floats(0.05, 5.0), min_size=1, max_size=5),
@@ -55,9 +56,9 @@ def test_no_tier_that_always_waits_gets_less_than_its_floor(
     floors: tuple[float, float, float], costs: list[float]
 ) -> None:
     given_floors = dict(enumerate(floors, 2))
-    found = shares(given_floors, [1, 2, 3, 4], costs, begun=2000)
+    found = shares(given_floors, [1, 2, 3, 4], costs, begun=600)
     for priority, floor in given_floors.items():
-        assert found[priority] >= floor - max(costs) / (2000 * min(costs))
+        assert found[priority] >= floor - max(costs) / (600 * min(costs))
 
 
 def test_nothing_is_saved_up_while_nobody_waits() -> None:
