@@ -51,7 +51,8 @@ class AnyOrder(RuleBasedStateMachine):
             assert next(each for each in self.waiting if each.priority == request.priority) is request
             assert request.deadline > self.now
             passed_over = [each for each in self.waiting if each.priority < request.priority and self.may_begin(each)]
-            assert not passed_over or self.limits.tier(request.priority).floor
+            assert not passed_over or request.for_floor
+            assert not request.for_floor or self.limits.tier(request.priority).floor
             self.waiting.remove(request)
             self.begun(request)
         else:
@@ -95,20 +96,26 @@ class AnyOrder(RuleBasedStateMachine):
         kind=st.sampled_from(["/v1/verify", "/v1/faces/embed", "arcface"]),
         priority=st.sampled_from(PRIORITIES),
         allowed=st.floats(0.1, 20.0),
+        uploads=st.booleans(),
     )
-    def come(self, kind: str, priority: int, allowed: float) -> None:
+    def come(self, kind: str, priority: int, allowed: float, uploads: bool) -> None:
         request = Request(kind, priority, self.now + allowed)
         try:
             self.gate.enter(request, self.now)
         except Problem as problem:
             self.refused(request, problem)
-        else:
+            return
+        if uploads:
             self.uploading.append(request)
+        else:
+            self.ask(request)
 
     @precondition(lambda self: self.uploading)
     @rule(data=st.data())
     def be_uploaded(self, data: st.DataObject) -> None:
-        request = self.one_of(self.uploading, data)
+        self.ask(self.one_of(self.uploading, data))
+
+    def ask(self, request: Request) -> None:
         try:
             begins = self.gate.ask(request, self.now)
         except Problem as problem:
