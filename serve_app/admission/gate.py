@@ -162,8 +162,10 @@ class Gate:
 
     def _wait(self, request: Request) -> float:
         """Seconds until a new request's turn comes: the work that comes before it, by the rate at which it is done."""
-        mean = self._times.mean
-        return (self.queue.ahead(request.priority, mean) + mean(request.kind)) / self._concurrency.limit
+        more_urgent, own = self.queue.ahead(request.priority, self._times.mean)
+        own += self._times.mean(request.kind)
+        places = self._limits.tier(request.priority).max_ongoing_requests
+        return max((more_urgent + own) / self._concurrency.limit, own / places)
 
     def _retry_after(self, request: Request) -> float:
         return max(self._limits.retry_after_s, math.ceil(self._wait(request)))

@@ -65,14 +65,12 @@ class Queue:
         tier.kinds[request.kind] -= 1
         self._length -= 1
 
-    def ahead(self, priority: int, cost: Costs) -> float:
-        """The cost of all that a new request of that priority would wait for."""
-        return sum(
-            cost(kind) * count
-            for each, tier in self._tiers.items()
-            if each <= priority
-            for kind, count in tier.kinds.items()
-        )
+    def ahead(self, priority: int, cost: Costs) -> tuple[float, float]:
+        """The cost of all that a new request of that priority would wait for: of more urgent tiers, and of its own."""
+        work = {
+            each: sum(cost(kind) * count for kind, count in tier.kinds.items()) for each, tier in self._tiers.items()
+        }
+        return sum(each for tier, each in work.items() if tier < priority), work.get(priority, 0.0)
 
     def least_urgent(self, below: int) -> Request | None:
         """The newest of the least urgent tier of those less urgent than `below`."""

@@ -96,6 +96,18 @@ def test_what_is_ahead_is_what_is_as_urgent_or_more() -> None:
     assert events.waiting[-2:] == ["urgent", "second"]
 
 
+def test_a_tier_with_few_places_waits_for_those() -> None:
+    events = Events(limits(4, 10, TierLimits(1, 4, 10), TierLimits(2, 1, 10)))
+    events.learn(2.0)
+    for name in ("a", "b", "c"):
+        events.come(name, 2)
+    events.come("d", 2, allowed=9)
+    assert events.code("d") == "too_late"
+    assert events.problems["d"].retry_after == 6
+    events.come("urgent", 1, allowed=9)
+    assert events.working == ["a", "urgent"]
+
+
 def test_where_a_place_is_free_every_request_is_tried() -> None:
     events = Events(limits(1))
     events.learn(9.0)

@@ -119,4 +119,5 @@ def test_what_is_ahead_counts_the_more_urgent_and_its_own_tier() -> None:
     for priority, kind in ((1, "slow"), (2, "quick"), (3, "slow")):
         queue.add(request(priority, kind))
     costs = {"slow": 5.0, "quick": 1.0}
-    assert [queue.ahead(priority, costs.__getitem__) for priority in (1, 2, 3)] == [5.0, 6.0, 11.0]
+    ahead = [queue.ahead(priority, costs.__getitem__) for priority in (1, 2, 3, 4)]
+    assert ahead == [(0, 5.0), (5.0, 1.0), (6.0, 5.0), (11.0, 0.0)]
