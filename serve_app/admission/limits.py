@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from serve_app.spec import Spec
+from serve_app.spec.paths import longest_path
 from serve_app.spec.ray import DEFAULT_WORK_SHARE
 
 # The kind of requests to models, whose SLA is the service's; a pipeline's kind is its route.
@@ -44,17 +46,13 @@ class AdmissionLimits:
     def of(cls, spec: Spec) -> AdmissionLimits:
         ingress, admission = spec.ingress, spec.service.admission
         retry_after = ingress.backpressure.retry_after or spec.service.retry_after
-        slas = {pipeline.route: spec.sla(name) for name, pipeline in spec.pipelines.items()}
-        share = (admission.work_share or DEFAULT_WORK_SHARE) / 100
         return cls(
             ingress.max_ongoing_requests,
             ingress.max_queued_requests,
             ingress.backpressure.status,
             retry_after.total_seconds(),
             admission.refuse_late,
-            {kind: round(sla.total_seconds() * share, 6) for kind, sla in (*slas.items(), (MODELS, spec.service.sla))}
-            if admission.adaptive
-            else {},
+            _work_within(spec) if admission.adaptive else {},
             [
                 TierLimits(
                     tier.priority,
@@ -85,3 +83,13 @@ class AdmissionLimits:
     def work_within(self, kind: str) -> float | None:
         """Seconds that the work on a request of this kind may take; None where nothing depends on it."""
         return self.work_within_s.get(kind, self.work_within_s.get(MODELS))
+
+
+def _work_within(spec: Spec) -> dict[str, float]:
+    given = spec.service.admission.work_share
+    share = (given or DEFAULT_WORK_SHARE) / 100
+    within = {MODELS: spec.service.sla * share}
+    for name, pipeline in spec.pipelines.items():
+        path = None if given else longest_path(spec, pipeline)
+        within[pipeline.route] = max(spec.sla(name) * share, timedelta() if path is None else path[0])
+    return {kind: time.total_seconds() for kind, time in within.items()}

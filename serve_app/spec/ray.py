@@ -64,7 +64,7 @@ class Admission(Part):
     work_share: SomePercent | None = Field(
         default=None,
         description="of an SLA, that the work on a request may take until it is too slow; the rest is for waiting, in "
-        "the tiers' order; 33%",
+        "the tiers' order; 33%, or the latency budgets where these are more",
     )
     refuse_late: bool = Field(
         default=True,

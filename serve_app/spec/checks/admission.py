@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
 
 from serve_app.spec.checks.registry import of_each_pipeline, of_the_spec
 from serve_app.spec.findings import Faults, Place, error, warning
 from serve_app.spec.paths import longest_path
 from serve_app.spec.pipeline import Pipeline
-from serve_app.spec.ray import DEFAULT_WORK_SHARE
 from serve_app.spec.schema import Spec
 from serve_app.spec.units import show_duration
 
@@ -29,9 +27,9 @@ LONG_QUEUE = warning(
     "they are refused or late, although so many may wait", "shorten it, or lengthen the SLA",
 )  # fmt: skip
 SMALL_SHARE = warning(
-    "P007", "Budgets longer than the work on a request may take",
-    "ever fewer requests are worked on at a time, down to one",
-    "raise service.admission.work_share, shorten a budget or lengthen the SLA",
+    "P007", "A work_share of less than the latency budgets",
+    "ever fewer requests are worked on at a time, down to one, although each is as quick as it should be",
+    "make it more, or leave it out",
 )  # fmt: skip
 UNUSED_SHARE = warning(
     "P008", "A work_share that nothing depends on", "as many requests are worked on at a time in any case",
@@ -79,19 +77,23 @@ def unused_bound(spec: Spec) -> Faults:
 
 @of_the_spec
 def long_queue(spec: Spec) -> Faults:
-    """By the latency budgets alone: were each request as quick, and as many worked on at a time as may be."""
-    times = {name: longest_path(spec, pipeline) for name, pipeline in spec.pipelines.items()}
+    """By the latency budgets alone: were each request as quick, and as many worked on at a time as may be.
+
+    Said of the pipeline whose requests could wait longest, and not where its budgets let none wait for another.
+    """
+    paths = {name: longest_path(spec, pipeline) for name, pipeline in spec.pipelines.items()}
+    turns = {name: spec.sla(name) / path[0] for name, path in paths.items() if path is not None and path[0]}
+    if not turns or len(turns) < len(paths) or max(turns.values()) < 2:
+        return
+    name = max(turns, key=lambda name: turns[name])
     for place, queued, at_once in _queues(spec):
-        said = []
-        for name, path in times.items():
-            needs = timedelta() if path is None else path[0] * (1 + queued / at_once)
-            if needs <= spec.sla(name):
-                break
-            said.append(f"{show_duration(needs)} for {name}, whose SLA is {show_duration(spec.sla(name))}")
-        else:
-            if said:
-                what = f"{queued} may wait for {at_once} at a time, and the last would be answered after {said[0]}"
-                yield LONG_QUEUE.at(place, what)
+        if (needed := 1 + queued / at_once) > turns[name]:
+            time = show_duration(spec.sla(name) * (needed / turns[name]))
+            yield LONG_QUEUE.at(
+                place,
+                f"{queued} may wait for {at_once} at a time, and of {name} the last would be answered after {time}, "
+                f"where its SLA is {show_duration(spec.sla(name))}",
+            )
 
 
 def _queues(spec: Spec) -> Iterator[tuple[Place, int, int]]:
@@ -109,13 +111,14 @@ def _queues(spec: Spec) -> Iterator[tuple[Place, int, int]]:
 @of_each_pipeline
 def small_share(spec: Spec, name: str, pipeline: Pipeline) -> Faults:
     admission, path = spec.service.admission, longest_path(spec, pipeline)
-    share = admission.work_share or DEFAULT_WORK_SHARE
-    may = spec.sla(name) * share / 100
-    if admission.adaptive and path is not None and may < path[0] < spec.sla(name):
+    if not admission.adaptive or admission.work_share is None or path is None:
+        return
+    may = spec.sla(name) * admission.work_share / 100
+    if may < path[0] <= spec.sla(name):
         yield SMALL_SHARE.at(
-            ("pipelines", name),
-            f"the budgets along {' → '.join(path[1])} are {show_duration(path[0])}, and {share:g}% of the SLA "
-            f"{show_duration(may)}",
+            ("service", "admission", "work_share"),
+            f"it is {show_duration(may)} of the SLA of {name}, and the budgets along {' → '.join(path[1])} are "
+            f"{show_duration(path[0])}",
         )
 
 
