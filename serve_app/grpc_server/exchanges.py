@@ -78,7 +78,8 @@ class _Exchange(Generic[_Method]):
 
     def _refuse(self, refusal: Refusal) -> None:
         if not self._stream.finished:
-            trailers = failure(refusal, self._call.trailers, self._connection.outbox.header_limit)
+            said: list[tuple[str, str]] = [(name.decode(), value.decode()) for name, value in refusal.headers]
+            trailers = failure(refusal, [*self._call.trailers, *said], self._connection.outbox.header_limit)
             self._stream.finish(trailers if self._has_begun else HEAD + trailers)
             self._log(refusal.code.name)
 

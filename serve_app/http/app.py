@@ -94,10 +94,10 @@ def _add_route(
         async def answered() -> BaseModel:
             inputs = await read_inputs(request, pipeline, spec.service)
             with Interruptible() as work, WhileConnected(request.receive, work, ClientDisconnect()):
-                async with admission.working(context.priority):
-                    return await run(pipeline, inputs, context, measured)
+                async with admitted as granted:
+                    return await run(pipeline, inputs, granted, measured)
 
-        with admission.admitted(), measured.measure("total"):
+        with admission.admitted(context, pipeline.route) as admitted, measured.measure("total"):
             result = await _before(context, answered())
         body = result.model_dump(mode="json")
         times = {key: round(value, 2) for key, value in measured.ms.items()}

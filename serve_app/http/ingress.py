@@ -71,7 +71,7 @@ class Ingress:
 
     async def reconfigure(self, user_config: dict[str, Any]) -> None:
         """Called by Ray Serve before it counts the replica as running, and when the limits of requests change."""
-        self._admission.change(AdmissionLimits(**user_config))
+        self._admission.change(AdmissionLimits.of_config(user_config))
 
     def record_autoscaling_stats(self) -> dict[str, float]:
         """Called by Ray Serve, for `serve_app.http.scaling`."""

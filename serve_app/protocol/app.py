@@ -20,6 +20,7 @@ from serve_app.protocol.http_request import index_is_of_ready_models, read_reque
 from serve_app.protocol.http_response import encode, write_answer
 from serve_app.protocol.json_messages import as_json
 from serve_app.protocol.limits import Limits
+from serve_app.protocol.parameters import hurry
 from serve_app.protocol.questions import Questions
 from serve_app.protocol.refusals import INVALID, Code, Refusal, deadline_passed, failed, invalid, of_problem
 from serve_app.protocol.signatures import Signatures
@@ -140,7 +141,7 @@ class ProtocolApp:
                 INVALID, "the content type is not application/json in UTF-8, or application/octet-stream", status=415
             )
         header_length = _length_of_header(headers)
-        with self._admission.admitted():
+        with self._admission.admitted(context, name) as admitted:
             body = await read_body(headers, receive, context, self._limits, _GoneError())
             if "content-encoding" in headers:
                 body = await compression.unpacked(body, headers["content-encoding"], self._limits.body)
@@ -148,7 +149,8 @@ class ProtocolApp:
             del body
             with Interruptible() as work, WhileConnected(receive, work, _GoneError()):
                 work.interrupt_after(context.remaining(), deadline_passed())
-                async with self._admission.working(context.priority):
+                async with admitted as granted:
+                    hurry(request, context, granted)
                     answer = await self._backend.infer(request, context.remaining(), repeatable=not signature.sequence)
         parts, length = write_answer(answer, wanted)
         more_headers = [] if length is None else [(_HEADER_LENGTH.encode(), str(length).encode())]

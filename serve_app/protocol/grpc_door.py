@@ -21,6 +21,7 @@ from serve_app.protocol.backend import Backend
 from serve_app.protocol.grpc_request import parsed, rewritten
 from serve_app.protocol.grpc_stream import Stream
 from serve_app.protocol.limits import Limits
+from serve_app.protocol.parameters import hurry
 from serve_app.protocol.questions import Questions
 from serve_app.protocol.refusals import Code, Refusal, deadline_passed, failed, invalid, of_problem
 from serve_app.protocol.signatures import Signatures
@@ -88,10 +89,11 @@ class GrpcDoor:
             given = parsed(data, self._limits)
             signature = self._signatures.for_one_answer(given.model_name, "ModelInfer RPC")
             call.about = signature.name
-            with self._admission.admitted(), Interruptible() as work:
+            with self._admission.admitted(context, signature.name) as admitted, Interruptible() as work:
                 request = rewritten(given, signature, context, self._limits)
                 work.interrupt_after(context.remaining(), deadline_passed())
-                async with self._admission.working(context.priority):
+                async with admitted as granted:
+                    hurry(request, context, granted)
                     answer = await self._backend.infer(request, context.remaining(), repeatable=not signature.sequence)
             written: bytes = answer.SerializeToString()
             return written

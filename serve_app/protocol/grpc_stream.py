@@ -20,7 +20,7 @@ from serve_app.problem import Problem
 from serve_app.protocol.backend import Backend
 from serve_app.protocol.grpc_request import parsed, rewritten
 from serve_app.protocol.limits import Limits
-from serve_app.protocol.parameters import EMPTY_FINAL
+from serve_app.protocol.parameters import EMPTY_FINAL, hurry
 from serve_app.protocol.refusals import Refusal, cleaned, deadline_passed, of_problem
 from serve_app.protocol.signatures import Signature, Signatures
 
@@ -103,9 +103,10 @@ class Stream:
         try:
             if signature.sequence:
                 await place.before.wait()
-            with self._admission.admitted(), Interruptible() as work:
+            with self._admission.admitted(context, request.model_name) as admitted, Interruptible() as work:
                 work.interrupt_after(context.remaining(), deadline_passed())
-                async with self._admission.working(context.priority):
+                async with admitted as granted:
+                    hurry(request, context, granted)
                     answer = await self._backend.infer(request, context.remaining(), repeatable=not signature.sequence)
             message = pb.ModelStreamInferResponse(infer_response=answer)
             message.infer_response.parameters[_FINAL].bool_param = True
@@ -125,9 +126,10 @@ class Stream:
         if wants_end:
             request.parameters[EMPTY_FINAL].bool_param = True
         try:
-            with self._admission.admitted(), Interruptible() as work:
+            with self._admission.admitted(context, request.model_name) as admitted, Interruptible() as work:
                 work.interrupt_after(context.remaining(), deadline_passed())
-                async with self._admission.working(context.priority):
+                async with admitted as granted:
+                    hurry(request, context, granted)
                     async for message in self._backend.stream(request, context.remaining()):
                         if message.error_message:
                             message.error_message = cleaned(message.error_message)

@@ -53,6 +53,12 @@ def write_parameters(
     written["timeout"].int64_param = max(1, min(timeout, left) if timeout else left)
 
 
+def hurry(message: service_pb2.ModelInferRequest, context: RequestContext, granted: RequestContext) -> None:
+    """Give a request the priority that it was granted, where that is more urgent than its own."""
+    if granted.priority < context.priority and "priority" in message.parameters:
+        message.parameters["priority"].uint64_param = granted.priority
+
+
 def _priority(value: Any, signature: Signature) -> int:
     priority = _whole("priority", value, "a level, 1 being the first")
     if signature.levels is not None and priority > signature.levels:

@@ -1,8 +1,7 @@
 """Why a request is not answered: Triton's own codes and messages, and what becomes of them over HTTP.
 
 Source of the HTTP statuses: Triton's own server, measured at 2.51. Three are Tandem's: 504 where the deadline passed,
-which Triton leaves to its clients, 413, and 429 where the ingress is full. Over gRPC that is UNAVAILABLE, as Triton has
-it for a full queue.
+which Triton leaves to its clients, 413, and 429 where the ingress is full, over gRPC RESOURCE_EXHAUSTED.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _STATUSES = {
     Code.UNAVAILABLE: 503,
     Code.DEADLINE_EXCEEDED: 504,
 }
-_OF_PROBLEMS = {400: INVALID, 429: Code.UNAVAILABLE, 503: Code.UNAVAILABLE, 504: Code.DEADLINE_EXCEEDED}
+_OF_PROBLEMS = {400: INVALID, 429: Code.RESOURCE_EXHAUSTED, 503: Code.UNAVAILABLE, 504: Code.DEADLINE_EXCEEDED}
 _LONGEST = 1000
 # A model's traceback, shared memory, addresses, paths and pointers.
 _TRACEBACK = re.compile(r"\s*\n+At:\n.*", re.DOTALL)

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from serve_app.spec.part import CodePath, Form, Part, Port
 from serve_app.spec.replicas import Environment, Logging, PolicyField
-from serve_app.spec.units import Percent, SomeSeconds, SomeSize, SomeTime
+from serve_app.spec.units import Percent, SomePercent, SomeSeconds, SomeSize, SomeTime
 
 AbsolutePath = Annotated[str, Form(r"/.*[^/]", "a file's whole path, as /etc/tandem/tls.key")]
 RemotePackage = Annotated[
@@ -50,6 +50,28 @@ class Grpc(Part):
     port: Port = Field(default=9000, description="of gRPC")
 
 
+DEFAULT_WORK_SHARE = 33.0
+
+
+class Admission(Part):
+    """Which requests each ingress takes, beside its own bounds and those of the tiers."""
+
+    adaptive: bool = Field(
+        default=True,
+        description="work on fewer at a time than ingress.max_ongoing_requests while more make each too slow; false: "
+        "never fewer",
+    )
+    work_share: SomePercent | None = Field(
+        default=None,
+        description="of an SLA, that the work on a request may take until it is too slow; the rest is for waiting, in "
+        "the tiers' order; 33%, or the latency budgets where these are more",
+    )
+    refuse_late: bool = Field(
+        default=True,
+        description="refuse at once what cannot be answered before its deadline; false: let it wait until then",
+    )
+
+
 class Service(Part):
     """Where clients find the service, how large their requests may be, and how soon they are answered."""
 
@@ -58,7 +80,8 @@ class Service(Part):
     port: Port = Field(description="of HTTP")
     upload_limit: SomeSize = Field(description="the largest file a request may carry")
     request_limit: SomeSize = Field(description="the largest request, all its files together")
-    retry_after: SomeTime = Field(description="what a client is told to wait when the service is full")
+    retry_after: SomeTime = Field(description="the least that a client is told to wait when the service is full")
+    admission: Admission = Field(default=Admission(), description="which requests are taken while many come")
     http: Http = Field(default=Http(), description="what is rare about HTTP")
     grpc: Grpc = Field(default=Grpc(), description="the port of gRPC; 9000")
     tls: Tls | None = Field(default=None, description="HTTPS, and gRPC over TLS; in plain text by default")

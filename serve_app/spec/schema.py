@@ -12,11 +12,12 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import Field, PrivateAttr
 
 from serve_app.spec.model import Ensemble, Model
-from serve_app.spec.part import UNKNOWN, Form, Identifier, Part, Positive, Unknown, known
+from serve_app.spec.part import UNKNOWN, Form, Identifier, NonNegative, Part, Positive, Unknown, known
 from serve_app.spec.pipeline import Pipeline, Stage
 from serve_app.spec.profile import Profile
 from serve_app.spec.ray import Ray, Service
 from serve_app.spec.replicas import Replicas
+from serve_app.spec.units import SomePercent
 
 _Found = TypeVar("_Found")
 ProfileName = Literal["embedded", "gpu"]
@@ -31,6 +32,15 @@ class Tier(Part):
 
     priority: Positive = Field(description="1 is served first; 1, 2, … without gaps")
     default: bool = Field(default=False, description="of requests that name no tier; true for exactly one")
+    floor: SomePercent | None = Field(
+        default=None, description="of the work, that it gets even while more urgent tiers could use all; nothing"
+    )
+    max_ongoing_requests: Positive | None = Field(
+        default=None, description="of its requests, that each ingress works on at a time; the ingress's"
+    )
+    max_queued_requests: NonNegative | None = Field(
+        default=None, description="of its requests, that may wait in each ingress; the ingress's"
+    )
 
 
 WarningCode = Annotated[str, Form(r"[A-Z][0-9]{3}", "a finding's code, as T116")]

@@ -43,14 +43,15 @@ async def held(stub: Any, listening: Listening, count: int) -> list[Any]:
     return [calls, waiting]
 
 
-async def test_a_full_ingress_is_unavailable_and_still_answers_questions(
+async def test_a_full_ingress_refuses_requests_and_still_answers_questions(
     stub: tuple[Listening, Any], behind: Behind
 ) -> None:
     listening, methods = stub
     behind.hold = True
     calls, waiting = await held(methods, listening, 2)
     error = await refused(methods.ModelInfer(add_message(), timeout=10))
-    assert (error.code(), error.details()) == (Code.UNAVAILABLE, "too many requests wait; retry in 1 s")
+    assert (error.code(), error.details()) == (Code.RESOURCE_EXHAUSTED, "too many requests wait; retry in 1 s")
+    assert dict(error.trailing_metadata() or ())["retry-after"] == "1"
     (told,) = [answer async for answer in methods.ModelStreamInfer(iter([add_message(id="7")]), timeout=10)]
     assert (told.error_message, told.infer_response.id) == ("too many requests wait; retry in 1 s", "7")
     assert (await methods.ServerLive(pb.ServerLiveRequest(), timeout=10)).live

@@ -133,6 +133,27 @@ async def test_what_waits_beyond_the_limits_is_refused_at_once_and_told_when_to_
     assert behind.requests == []
 
 
+async def test_a_request_that_would_be_late_is_refused_at_once(listen: Listen, service: Service) -> None:
+    listening = await listen(AdmissionLimits(1, 5, 429, 1))
+    async with listening.client() as client:
+        for wait in (0.3, None):
+            released = service.hold()
+            first = asyncio.create_task(client.post("/v1/faces/compare", files=BOTH))
+            await service.asked.wait()
+            if wait is not None:
+                await asyncio.sleep(wait)  # such requests take so long
+                released.set()
+                assert (await first).status_code == 200
+                service.asked.clear()
+        late = await client.post("/v1/faces/compare", files=BOTH, headers={"x-request-timeout-seconds": "0.35"})
+        assert problem_code(late, 429) == "too_late"
+        assert late.headers["retry-after"] == "1"
+        assert "or allow more time" in late.json()["detail"]
+        released.set()
+        assert (await first).status_code == 200
+    assert len(service.contexts) == 2
+
+
 async def test_time_counts_from_a_requests_arrival_also_while_it_waits_for_its_turn(
     listen: Listen, service: Service
 ) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from tritonclient.grpc import service_pb2 as pb
 
 from serve_app.protocol.grpc_request import parsed, rewritten
 from serve_app.protocol.limits import Limits
+from serve_app.protocol.parameters import hurry
 from serve_app.protocol.refusals import Code, Refusal
 from tests.protocol.codec import LIMITS, SIGNATURES, add_message, context, fp32
 
@@ -148,3 +150,15 @@ def test_a_message_of_many_small_parts_is_refused_before_it_is_taken_apart() -> 
     shape = b"\x1a" + b"\x80\x80\x14" + b"\1" * (20 << 14)  # 327,680 dimensions in one input
     with pytest.raises(Refusal, match="outside raw_input_contents"):
         parsed(b"\x2a" + b"\x84\x80\x14" + shape, LIMITS)
+
+
+def test_a_request_is_as_urgent_as_it_was_granted_and_never_less_than_it_asked_for() -> None:
+    asked = replace(context(), priority=3)
+    message = with_parameter("priority", uint64_param=2)
+    hurry(message, asked, asked)
+    assert message.parameters["priority"].uint64_param == 2
+    hurry(message, asked, replace(asked, priority=1))
+    assert message.parameters["priority"].uint64_param == 1
+    without = add_message()
+    hurry(without, asked, replace(asked, priority=1))
+    assert "priority" not in without.parameters

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.rules import (
+    admission_cases,
     amount_cases,
     argument_cases,
     batching_cases,
@@ -20,6 +21,7 @@ from tests.rules import (
 from tests.rules.case import Case
 
 CASES: dict[str, Case] = {
+    **admission_cases.CASES,
     **amount_cases.CASES,
     **argument_cases.CASES,
     **batching_cases.CASES,

@@ -13,7 +13,7 @@ MISTAKES = [
     # the file
     ("application: kyc", "application: kyc\napplication: kyc", "Y005", "application"),
     ("retry_after: 1s", "retry_after: !!str 1s", "Y017", "service.retry_after"),
-    ("bulk: {priority: 3}", "bulk: &tier {priority: 3}\n  slow: *tier", "Y004", "tiers.slow"),
+    ("bulk: {priority: 3, floor: 5%}", "bulk: &tier {priority: 3, floor: 5%}\n  slow: *tier", "Y004", "tiers.slow"),
     # keys
     ("  host: 127.0.0.1", "  hots: 127.0.0.1", "Y010", "service.hots"),
     ("object_store: 512MiB", "object_store: 512MiB\n  colour: red", "Y010", "ray.colour"),

@@ -7,6 +7,7 @@ known (`Unknown`), because that has a fault of its own; the other checks go on.
 from __future__ import annotations
 
 from serve_app.spec.checks import acceptances as acceptances
+from serve_app.spec.checks import admission as admission
 from serve_app.spec.checks import amounts as amounts
 from serve_app.spec.checks import arguments as arguments
 from serve_app.spec.checks import batching as batching

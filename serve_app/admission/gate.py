@@ -1,0 +1,183 @@
+"""All decisions of admission, one event after the other, each with the moment in which it happens.
+
+A request enters; when its body is here it asks to be worked on, which it is at once where a place is free; else it
+waits. Whoever waits is told its turn, or why there is none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable
+
+from serve_app.admission.concurrency import Concurrency
+from serve_app.admission.limits import AdmissionLimits
+from serve_app.admission.queue import Queue, Request
+from serve_app.admission.service_times import ServiceTimes
+from serve_app.context import deadline_exceeded
+from serve_app.problem import Problem
+
+Tell = Callable[[Request, "Problem | None"], None]
+# For floors, which compare work, where nothing is known of it yet.
+_UNKNOWN_COST = 1.0
+# Who is let in waits for nothing if it takes longer than it seemed; who is not can come back.
+_MARGIN = 1.25
+
+
+class Gate:
+    """`tell` gets those that waited: with None where their work begins now, else with the reason that it never will.
+
+    Moments are seconds by one clock, that of the requests' deadlines. `here` requests have entered and not left.
+    """
+
+    def __init__(self, limits: AdmissionLimits, tell: Tell):
+        self._limits = limits
+        self._tell = tell
+        self.queue = Queue(limits.floors)
+        self._times = ServiceTimes()
+        self._concurrency = Concurrency(limits.max_ongoing_requests, adapts=bool(limits.work_within_s))
+        self._working: defaultdict[int, int] = defaultdict(int)
+        self._at_once = 0
+        self._here: defaultdict[int, int] = defaultdict(int)
+        self.here = 0
+
+    @property
+    def limit(self) -> int:
+        """How many are worked on at a time."""
+        return self._concurrency.limit
+
+    def change(self, limits: AdmissionLimits, now: float) -> None:
+        """From now on these hold; what was admitted stays so."""
+        self._limits = limits
+        self.queue.floors = limits.floors
+        self._concurrency.change(limits.max_ongoing_requests, adapts=bool(limits.work_within_s))
+        self._begin_next(now)
+
+    def enter(self, request: Request, now: float) -> None:
+        """It is here, until it leaves. Problem where it could not be worked on: its body need not be read then.
+
+        What is less urgent, and perhaps still being sent, takes nobody's room.
+        """
+        most = self._limits.max_ongoing_requests + self._limits.max_queued_requests
+        if self.here >= most:
+            before = sum(count for each, count in self._here.items() if each <= request.priority)
+            if before >= most:
+                raise self._full(request)
+        if not self._is_free(request.priority):
+            self._expect(request, now)
+        self._here[request.priority] += 1
+        self.here += 1
+
+    def leave(self, request: Request) -> None:
+        """A request that had entered is no longer here."""
+        self._here[request.priority] -= 1
+        self.here -= 1
+
+    def ask(self, request: Request, now: float) -> bool:
+        """Whether its work begins now; else it waits, and is told. Problem where it would wait in vain."""
+        if self._is_free(request.priority):
+            self._begin(request, now)
+            return True
+        if (other := self._expect(request, now)) is not None:
+            self.queue.remove(other)
+            self._tell(other, self._full(other))
+        self.queue.add(request)
+        return False
+
+    def may_wait(self, request: Request, now: float) -> float | None:
+        """Seconds after which a request that waits is too late; None where that is not known, or nobody asks."""
+        longest = self._times.nearly_longest(request.kind, now)
+        return request.deadline - longest - now if self._limits.refuse_late and longest else None
+
+    def expire(self, request: Request, now: float) -> None:
+        """It waits no longer, since it is too late, and is told so."""
+        self.queue.remove(request)
+        self._tell(request, self._late(request, now))
+
+    def withdraw(self, request: Request, now: float) -> None:
+        """Its client is gone, or its deadline has passed, while it waited or just as its work began."""
+        if request.began is not None:
+            self.done(request, now, whole=False)
+        elif request in self.queue:
+            self.queue.remove(request)
+
+    def done(self, request: Request, now: float, *, whole: bool) -> None:
+        """Its work is over; not `whole` where it was ended from outside."""
+        assert request.began is not None
+        (self._times.took if whole else self._times.took_at_least)(request.kind, request.began, now)
+        within = self._limits.work_within(request.kind)
+        if within is not None and (whole or now - request.began > within):
+            self._concurrency.ended(request.began, now, within, self._at_once)
+        self._working[request.priority] -= 1
+        self._at_once -= 1
+        self._begin_next(now)
+
+    def _is_free(self, priority: int) -> bool:
+        return (
+            self._at_once < self._concurrency.limit
+            and self._working[priority] < self._limits.tier(priority).max_ongoing_requests
+        )
+
+    def _begin(self, request: Request, now: float) -> None:
+        queue, priority = self.queue, request.priority
+        request.for_floor = queue.is_due(priority) and self._has_more_urgent(priority)
+        queue.begun(priority, self._times.mean(request.kind) or _UNKNOWN_COST)
+        request.began = now
+        self._working[priority] += 1
+        self._at_once += 1
+
+    def _has_more_urgent(self, priority: int) -> bool:
+        if any(count for each, count in self._working.items() if each < priority):
+            return True
+        return self.queue.next(lambda each: each < priority) is not None
+
+    def _begin_next(self, now: float) -> None:
+        while self.queue and (request := self.queue.next(self._is_free)) is not None:
+            self.queue.remove(request)
+            if self._is_too_late(request, now):
+                self._tell(request, self._late(request, now))
+            else:
+                self._begin(request, now)
+                self._tell(request, None)
+
+    def _expect(self, request: Request, now: float) -> Request | None:
+        """Who has to go where this request waits: of a full queue, the newest of the least urgent.
+
+        Problem where it cannot wait: nobody there is less urgent, its tier's queue is full, or its time too short. The
+        first of its tier may wait however long others take, so that no estimate keeps a whole tier out.
+        """
+        waiting = self.queue.count(request.priority)
+        is_full = len(self.queue) >= self._limits.max_queued_requests
+        other = self.queue.least_urgent(request.priority) if is_full else None
+        if waiting >= self._limits.tier(request.priority).max_queued_requests or (is_full and other is None):
+            raise self._full(request)
+        if self._is_too_late(request, now, _MARGIN * self._wait(request) if waiting else 0.0):
+            raise self._late(request, now)
+        return other
+
+    def _is_too_late(self, request: Request, now: float, wait: float = 0.0) -> bool:
+        if not self._limits.refuse_late:
+            return request.deadline <= now
+        return request.deadline <= now + wait + self._times.nearly_longest(request.kind, now)
+
+    def _wait(self, request: Request) -> float:
+        """Seconds until a new request's turn comes: the work that comes before it, by the rate at which it is done."""
+        more_urgent, own = self.queue.ahead(request.priority, self._times.mean)
+        own += self._times.mean(request.kind)
+        places = self._limits.tier(request.priority).max_ongoing_requests
+        return max((more_urgent + own) / self._concurrency.limit, own / places)
+
+    def _retry_after(self, request: Request) -> float:
+        return max(self._limits.retry_after_s, math.ceil(self._wait(request)))
+
+    def _full(self, request: Request) -> Problem:
+        seconds = self._retry_after(request)
+        detail = f"too many requests wait; retry in {seconds:g} s"
+        return Problem(self._limits.status_code, "service_full", detail, retry_after=seconds)
+
+    def _late(self, request: Request, now: float) -> Problem:
+        if request.deadline <= now:
+            return deadline_exceeded()
+        seconds = self._retry_after(request)
+        detail = f"too many requests wait for this one to be in time; retry in {seconds:g} s, or allow more time"
+        return Problem(self._limits.status_code, "too_late", detail, retry_after=seconds)
