@@ -471,14 +471,16 @@ async def test_each_call_leaves_a_line_without_what_the_client_wrote(
     await peer.answer(peer.open("Secret"))
     peer.send(frame(frames.RST_STREAM, 0, peer.request("Hold"), bytes(4)))
     await settle()
-    lines = [record.getMessage().split() for record in caplog.records if record.name == "ray.serve"]
+    # Once each, through however many loggers they came.
+    records = [record for record in dict.fromkeys(caplog.records) if record.name == "ray.serve"]
+    lines = [record.getMessage().split() for record in records]
     assert [(line[0], line[1], line[2], line[-1]) for line in lines] == [
         ("Echo", "-", "OK", "-"),
         ("(no", "such", "method)", "-"),
         ("Hold", "-", "(gone)", "-"),
     ]
     assert "Secret" not in caplog.text
-    assert all(record.serve_access_log for record in caplog.records if record.name == "ray.serve")
+    assert all(record.serve_access_log for record in records)
 
 
 async def _until(is_so: object) -> None:
