@@ -113,10 +113,7 @@ class Gate:
         self._begin_next(now)
 
     def _is_free(self, priority: int) -> bool:
-        return (
-            self._at_once < self._concurrency.limit
-            and self._working[priority] < self._limits.tier(priority).max_ongoing_requests
-        )
+        return self._at_once < self._concurrency.limit and self._working[priority] < self._limits.max_ongoing(priority)
 
     def _begin(self, request: Request, now: float) -> None:
         queue, priority = self.queue, request.priority
@@ -149,7 +146,7 @@ class Gate:
         waiting = self.queue.count(request.priority)
         is_full = len(self.queue) >= self._limits.max_queued_requests
         other = self.queue.least_urgent(request.priority) if is_full else None
-        if waiting >= self._limits.tier(request.priority).max_queued_requests or (is_full and other is None):
+        if waiting >= self._limits.max_queued(request.priority) or (is_full and other is None):
             raise self._full(request)
         if self._is_too_late(request, now, _MARGIN * self._wait(request) if waiting else 0.0):
             raise self._late(request, now)
@@ -164,7 +161,7 @@ class Gate:
         """Seconds until a new request's turn comes: the work that comes before it, by the rate at which it is done."""
         more_urgent, own = self.queue.ahead(request.priority, self._times.mean)
         own += self._times.mean(request.kind)
-        places = self._limits.tier(request.priority).max_ongoing_requests
+        places = self._limits.max_ongoing(request.priority)
         return max((more_urgent + own) / self._concurrency.limit, own / places)
 
     def _retry_after(self, request: Request) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -17,12 +17,12 @@ MODELS = "/v2"
 
 @dataclass(frozen=True)
 class TierLimits:
-    """Of a tier's requests: how many are worked on and may wait, and the share of work (0 to 1) that it always gets."""
+    """What a tier has of its own; `floor` is the share of the work (0 to 1) that it always gets."""
 
     priority: int
-    max_ongoing_requests: int
-    max_queued_requests: int
-    floor: float = 0.0
+    max_ongoing_requests: int | None = None
+    max_queued_requests: int | None = None
+    floor: float | None = None
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,9 @@ class AdmissionLimits:
             [
                 TierLimits(
                     tier.priority,
-                    tier.max_ongoing_requests or ingress.max_ongoing_requests,
-                    ingress.max_queued_requests if tier.max_queued_requests is None else tier.max_queued_requests,
-                    (tier.floor or 0) / 100,
+                    tier.max_ongoing_requests,
+                    tier.max_queued_requests,
+                    None if tier.floor is None else tier.floor / 100,
                 )
                 for tier in sorted(spec.tiers.values(), key=lambda tier: tier.priority)
             ],
@@ -69,20 +69,35 @@ class AdmissionLimits:
         """As the ingress gets it from Ray Serve."""
         return cls(**{**user_config, "tiers": [TierLimits(**tier) for tier in user_config["tiers"]]})
 
+    def config(self) -> dict[str, Any]:
+        """As serve_config.yaml has it, without what a tier does not say."""
+        tiers = [{key: value for key, value in asdict(tier).items() if value is not None} for tier in self.tiers]
+        return {**asdict(self), "tiers": tiers}
+
     @property
     def floors(self) -> dict[int, float]:
         """Of the tiers that have one, by priority."""
         return {tier.priority: tier.floor for tier in self.tiers if tier.floor}
 
-    def tier(self, priority: int) -> TierLimits:
-        for tier in self.tiers:
-            if tier.priority == priority:
-                return tier
-        return TierLimits(priority, self.max_ongoing_requests, self.max_queued_requests)
+    def max_ongoing(self, priority: int) -> int:
+        """Of a tier."""
+        own = self._tier(priority).max_ongoing_requests
+        return self.max_ongoing_requests if own is None else own
+
+    def max_queued(self, priority: int) -> int:
+        """Of a tier."""
+        own = self._tier(priority).max_queued_requests
+        return self.max_queued_requests if own is None else own
 
     def work_within(self, kind: str) -> float | None:
         """Seconds that the work on a request of this kind may take; None where nothing depends on it."""
         return self.work_within_s.get(kind, self.work_within_s.get(MODELS))
+
+    def _tier(self, priority: int) -> TierLimits:
+        return next((tier for tier in self.tiers if tier.priority == priority), _ANY_TIER)
+
+
+_ANY_TIER = TierLimits(0)
 
 
 def _work_within(spec: Spec) -> dict[str, float]:

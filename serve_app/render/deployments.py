@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 
@@ -100,7 +99,7 @@ def ingress_deployment(name: str, spec: Spec) -> dict[str, Any]:
         if timeout is None
         else timeout,
         **given(autoscaling_config=_autoscaling_config(scaling)),
-        "user_config": asdict(AdmissionLimits.of(spec)),
+        "user_config": AdmissionLimits.of(spec).config(),
         **_processes(replicas),
     }
 

@@ -52,7 +52,7 @@ class AnyOrder(RuleBasedStateMachine):
             assert request.deadline > self.now
             passed_over = [each for each in self.waiting if each.priority < request.priority and self.may_begin(each)]
             assert not passed_over or request.for_floor
-            assert not request.for_floor or self.limits.tier(request.priority).floor
+            assert not request.for_floor or self.limits.floors.get(request.priority)
             self.waiting.remove(request)
             self.begun(request)
         else:
@@ -79,11 +79,11 @@ class AnyOrder(RuleBasedStateMachine):
 
     def may_begin(self, request: Request) -> bool:
         working = sum(each.priority == request.priority for each in self.working)
-        return working < self.limits.tier(request.priority).max_ongoing_requests
+        return working < self.limits.max_ongoing(request.priority)
 
     def tier_is_full(self, request: Request) -> bool:
         waiting = sum(each.priority == request.priority for each in self.waiting)
-        return waiting >= self.limits.tier(request.priority).max_queued_requests
+        return waiting >= self.limits.max_queued(request.priority)
 
     def as_urgent_are_all(self, request: Request) -> bool:
         here = [*self.uploading, *self.waiting, *self.working]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -20,7 +19,10 @@ def limits(patch: dict[str, Any]) -> AdmissionLimits:
 
 def test_a_tier_has_the_bounds_of_the_ingress_where_it_has_none_of_its_own() -> None:
     own = {"max_ongoing_requests": 2, "max_queued_requests": 0, "floor": "5%"}
-    assert limits({"tiers": {"second": own}}).tiers == [TierLimits(1, 8, 8), TierLimits(2, 2, 0, 0.05)]
+    found = limits({"tiers": {"second": own}})
+    assert found.tiers == [TierLimits(1), TierLimits(2, 2, 0, 0.05)]
+    assert [(found.max_ongoing(priority), found.max_queued(priority)) for priority in (1, 2)] == [(8, 8), (2, 0)]
+    assert found.floors == {2: 0.05}
 
 
 @pytest.mark.parametrize(
@@ -42,4 +44,4 @@ def test_the_work_may_take_a_share_of_the_sla_or_the_budgets(
 
 def test_what_is_written_to_the_config_is_what_the_ingress_gets() -> None:
     found = limits(served({"tiers": {"second": {"floor": "5%"}}, "service": {"admission": {"refuse_late": False}}}))
-    assert AdmissionLimits.of_config(yaml.safe_load(yaml.safe_dump(asdict(found)))) == found
+    assert AdmissionLimits.of_config(yaml.safe_load(yaml.safe_dump(found.config()))) == found

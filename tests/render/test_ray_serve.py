@@ -155,8 +155,8 @@ def test_a_spec_that_says_nothing_of_it_is_left_to_rays_defaults() -> None:
             "refuse_late": True,
             "work_within_s": {"/v2": 2.64},
             "tiers": [
-                {"priority": 1, "max_ongoing_requests": 8, "max_queued_requests": 8, "floor": 0.0},
-                {"priority": 2, "max_ongoing_requests": 8, "max_queued_requests": 8, "floor": 0.0},
+                {"priority": 1},
+                {"priority": 2},
             ],
         },
         "ray_actor_options": {"num_cpus": 0.1, "num_gpus": 0, "memory": 512 * 2**20},
