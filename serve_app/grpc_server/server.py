@@ -33,12 +33,16 @@ class GrpcServer:
         self._empty = asyncio.Event()
         self._is_stopping = False
 
-    async def start(self, listening: socket.socket, tls: ssl.SSLContext | None = None) -> None:
-        """Take connections on the socket, which is the server's from now on; over TLS where `tls` is given."""
+    async def start(self, listening: socket.socket, tls: ssl.SSLContext | None = None, *, backlog: int = 100) -> None:
+        """Take connections on the socket, which is the server's from now on; over TLS where `tls` is given.
+
+        `backlog`: so many may wait to be taken.
+        """
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
             lambda: self.connection(loop.time),
             sock=listening,
+            backlog=backlog,
             ssl=tls,
             ssl_handshake_timeout=None if tls is None else HEAD_TIMEOUT_S,
         )

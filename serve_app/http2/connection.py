@@ -185,6 +185,7 @@ class ServerConnection(asyncio.Protocol, Generic[Meaning]):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._ended = self._clock()
+        self.outbox.end()
         for stream in [*self.streams.values()]:
             self._drop(stream)
             stream.exchange.lost()
@@ -535,7 +536,7 @@ class ServerConnection(asyncio.Protocol, Generic[Meaning]):
     def _end(self) -> None:
         """Say no more, and hear no more: a connection that is closed while its peer sends loses what it was told."""
         self._ended = self._clock()
-        self.outbox.flush()
+        self.outbox.end()
         if self._transport is not None and not self._transport.is_closing():
             if self._transport.can_write_eof():
                 self._transport.write_eof()

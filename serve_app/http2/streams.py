@@ -87,7 +87,8 @@ class Stream:
         self.reserved = 0
         self.remote_ended = False
         self.finished = False  # this side has said its last
-        self.opened = self.progress = now
+        self.opened = now
+        self.progress = now  # when some of the answer went out, or came; below 0 until the connection looks at it
 
     # -- the peer's half
 
@@ -144,6 +145,7 @@ class Stream:
     def send(self, data: bytes) -> None:
         """The next bytes of the answer; `unsent` is what could not leave yet."""
         outbox = self._connection.outbox
+        self.progress = -1.0
         outbox.unsent += len(data)
         self.unsent = memoryview(b"".join((self.unsent, data))) if self.unsent else memoryview(data)
         outbox.body(self)
@@ -169,7 +171,7 @@ class Stream:
 
     def sent(self) -> None:
         """Called by the outbox."""
-        self.progress = -1.0  # looked at, and set to the time, by the connection
+        self.progress = -1.0
         if not self.unsent:
             if self.end is not None:
                 self._finish()

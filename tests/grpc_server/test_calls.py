@@ -410,6 +410,18 @@ async def test_a_window_may_become_negative(peer: Peer) -> None:
     assert [len(each.payload) for each in peer.read() if each.kind == frames.DATA] == [1]
 
 
+async def test_a_window_that_shrinks_while_its_answer_waits_for_the_connections_room_is_kept_to(peer: Peer) -> None:
+    streams = [peer.request("Large", b"60000") for _ in range(2)]
+    await settle()
+    peer.read()
+    peer.send(frame(frames.SETTINGS, 0, 0, struct.pack(">HI", 4, 0)), window(0, 2**20))
+    await settle()
+    assert [each for each in peer.read() if each.kind == frames.DATA] == []
+    peer.send(*(window(stream, 2**17) for stream in streams))
+    await settle()
+    assert peer.connection.streams == {}
+
+
 async def test_frames_are_as_large_as_the_client_takes_them(peer: Peer) -> None:
     peer.send(frame(frames.SETTINGS, 0, 0, struct.pack(">HI", 5, 30_000)), window(0, 2**20))
     stream = peer.request("Large", b"60000")

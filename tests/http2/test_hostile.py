@@ -533,6 +533,17 @@ async def test_a_stream_waits_for_a_client_that_does_not_read(peer: Peer) -> Non
     assert peer.service.cancelled == 1
 
 
+async def test_a_connection_that_fails_says_nothing_more(peer: Peer) -> None:
+    """Although the end of one call makes room for another."""
+    streams = [peer.open() for _ in range(4)]
+    peer.send(*(data(stream, prefixed(bytes(2**20))[:10]) for stream in streams))
+    assert peer.connection._waiting
+    peer.send(window(0, 0))
+    assert peer.connection_error() is PROTOCOL
+    await settle()
+    assert peer.read() == []
+
+
 # -- clients that are gone
 
 
