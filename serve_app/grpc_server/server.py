@@ -11,7 +11,8 @@ from serve_app.grpc_server.exchanges import exchange, log
 from serve_app.grpc_server.heads import Answered, Asked, Heads, Malformed
 from serve_app.grpc_server.messages import PREFIX_SIZE
 from serve_app.grpc_server.methods import Method
-from serve_app.http2.connection import HEAD_TIMEOUT_S, Bounds, ServerConnection
+from serve_app.http2.connection import Bounds, ServerConnection
+from serve_app.http2.reading import HEAD_TIMEOUT_S
 
 _Meaning = Asked | Answered | Malformed
 _CHECK_EVERY_S = 1.0

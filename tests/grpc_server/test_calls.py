@@ -359,7 +359,7 @@ async def test_no_more_large_messages_are_let_in_than_fit_and_all_get_their_turn
             del waiting[stream]
         await settle()
     assert len(peer.service.asked) == 4
-    assert peer.connection._reserved == 0
+    assert peer.connection.reserve.taken == 0
 
 
 async def test_a_large_answer_waits_for_room_and_keeps_nobody_from_theirs(peer: Peer) -> None:
