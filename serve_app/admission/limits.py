@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
+from functools import cached_property
 from typing import Any
 
 from serve_app.spec import Spec
@@ -94,7 +95,11 @@ class AdmissionLimits:
         return self.work_within_s.get(kind, self.work_within_s.get(MODELS))
 
     def _tier(self, priority: int) -> TierLimits:
-        return next((tier for tier in self.tiers if tier.priority == priority), _ANY_TIER)
+        return self._by_priority.get(priority, _ANY_TIER)
+
+    @cached_property
+    def _by_priority(self) -> Mapping[int, TierLimits]:
+        return {tier.priority: tier for tier in self.tiers}
 
 
 _ANY_TIER = TierLimits(0)

@@ -55,7 +55,7 @@ def rewritten(
             f"{len(raws)} raw_input_contents do not match {len(given.inputs)} inputs for model '{signature.name}'"
         )
     for index, entry in enumerate(given.inputs):
-        tensor, elements = draft.input(entry.name, entry.datatype, entry.shape)
+        tensor, elements = draft.input(entry.name, entry.datatype, [*entry.shape])
         if entry.parameters:
             refuse_shared_memory(entry.parameters)
         if not raws:

@@ -61,7 +61,7 @@ class Refusal(Exception):
         super().__init__(code, message)
         self.code = code
         # What it quotes of a client's may be no Unicode text.
-        self.message = message.encode(errors="backslashreplace").decode()
+        self.message = message if message.isascii() else message.encode(errors="backslashreplace").decode()
         self.status = status or _STATUSES.get(code, 500)
         self.headers = headers
 
