@@ -1,19 +1,7 @@
-"""A client without a network, whose server has nothing in the log but requests when a test ends."""
+"""The client without a network, as HTTP/2's tests have it."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import AsyncIterator
+from tests.http2.conftest import peer
 
-import pytest
-
-from tests.http2.peer import Peer
-
-
-@pytest.fixture
-async def peer(caplog: pytest.LogCaptureFixture) -> AsyncIterator[Peer]:
-    peer = Peer()
-    peer.read()
-    yield peer
-    await peer.end()
-    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+__all__ = ["peer"]
