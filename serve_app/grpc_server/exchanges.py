@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Coroutine
 from typing import Any, Generic, Protocol, TypeVar
 
+from serve_app import request_log
 from serve_app.grpc_server.heads import Asked
 from serve_app.grpc_server.messages import Message, Messages, prefixed
 from serve_app.grpc_server.methods import Call, Method, Streaming, Unary
@@ -28,14 +29,6 @@ class Work(Protocol):
     limit: int
     within: float
     tasks: set[asyncio.Task[None]]
-
-
-def log(name: str, about: str, outcome: str, seconds: float, request_id: str) -> None:
-    """As HTTP requests have it (`serve_app.http.front`)."""
-    logger.info(
-        "%s %s %s %.1fms %s", name, about, outcome, seconds * 1e3, request_id,
-        extra={"serve_access_log": True, "log_to_stderr": False},
-    )  # fmt: skip
 
 
 class _Exchange(Generic[_Method]):
@@ -85,7 +78,7 @@ class _Exchange(Generic[_Method]):
 
     def _log(self, outcome: str) -> None:
         call = self._call
-        log(self._method.name, call.about, outcome, call.took(), call.request_id)
+        request_log.write(self._method.name, call.about, outcome, call.took(), call.request_id)
 
 
 class UnaryExchange(_Exchange[Unary]):

@@ -7,7 +7,8 @@ import socket
 import ssl
 from collections.abc import Callable, Mapping
 
-from serve_app.grpc_server.exchanges import exchange, log
+from serve_app import request_log
+from serve_app.grpc_server.exchanges import exchange
 from serve_app.grpc_server.heads import Answered, Asked, Heads, Malformed
 from serve_app.grpc_server.messages import PREFIX_SIZE
 from serve_app.grpc_server.methods import Method
@@ -95,7 +96,7 @@ class GrpcServer:
                 call.received(b"", ended=True)
         else:
             connection.reply(stream, meaning.block, ended=ended)
-            log("(no such method)", "-", meaning.outcome, 0.0, "-")
+            request_log.write("(no such method)", "-", meaning.outcome, 0.0, "-")
 
     def closed(self, connection: ServerConnection[_Meaning]) -> None:
         self._connections.discard(connection)

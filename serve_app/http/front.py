@@ -7,6 +7,7 @@ import time
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from serve_app import request_log
 from serve_app.http.problems import problem_response
 from serve_app.identity import ID, repeated, request_id_of
 from serve_app.problem import Problem
@@ -117,8 +118,5 @@ class _Exchange:
             return
         # As the client has it, where there is no such path, it may be anything.
         shown = "(no such path)" if self._status == 404 else self._scope["raw_path"].decode("latin-1")
-        took = (time.perf_counter() - self._began) * 1e3
-        logger.info(
-            "%s %s %s %.1fms %s", self._scope["method"], shown, self._status or "(gone)", took, self.request_id,
-            extra={"serve_access_log": True, "log_to_stderr": False},
-        )  # fmt: skip
+        took = time.perf_counter() - self._began
+        request_log.write(self._scope["method"], shown, self._status or "(gone)", took, self.request_id)

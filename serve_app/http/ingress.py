@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from typing import Any
 
 import cv2
@@ -12,9 +11,9 @@ from ray.exceptions import RayActorError
 from ray.serve.exceptions import BackPressureError, RayServeException
 from ray.serve.handle import DeploymentHandle
 
+from serve_app import request_log
 from serve_app.admission import Admission, AdmissionLimits
 from serve_app.context import RequestContext, Timings
-from serve_app.http import request_log
 from serve_app.http.app import build_app
 from serve_app.http.front import Front
 from serve_app.http.listener import Listener
@@ -50,7 +49,7 @@ class Ingress:
         stages: dict[str, DeploymentHandle[Any]],
     ):
         cv2.setNumThreads(1)
-        request_log.group(logging.getLogger("ray.serve"))
+        request_log.group()
         self._stages = stages
         self._connection = Connection(locator(triton))
         await self._connection.channel(None, None)

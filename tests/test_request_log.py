@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from serve_app.http import request_log
+from serve_app import request_log
 
 
 @pytest.fixture

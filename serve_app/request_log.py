@@ -11,6 +11,16 @@ import logging
 import threading
 from logging.handlers import MemoryHandler, RotatingFileHandler
 
+logger = logging.getLogger("ray.serve")
+
+
+def write(method: str, what: str, outcome: object, seconds: float, request_id: str) -> None:
+    """The line of one request, over HTTP or gRPC; `what` is nothing that a client may have made up."""
+    logger.info(
+        "%s %s %s %.1fms %s", method, what, outcome, seconds * 1e3, request_id,
+        extra={"serve_access_log": True, "log_to_stderr": False},
+    )  # fmt: skip
+
 
 class GroupedHandler(MemoryHandler):
     """Takes the place of Ray's handler in front of a log file. Made in the thread of the running event loop."""
@@ -52,8 +62,8 @@ class GroupedHandler(MemoryHandler):
             file.release()
 
 
-def group(logger: logging.Logger) -> None:
-    """Write what comes to `logger`'s file in groups from now on; what has no such file stays as it is."""
+def group(logger: logging.Logger = logger) -> None:
+    """Write what comes to the logger's file in groups from now on; what has no such file stays as it is."""
     for handler in list(logger.handlers):
         file = handler.target if isinstance(handler, MemoryHandler) else None
         if isinstance(file, RotatingFileHandler):
