@@ -129,7 +129,7 @@ class UnaryExchange(_Exchange[Unary]):
         if self._due is None:
             left = self._call.time_remaining()
             within = self._work.within if left is None else min(left, self._work.within)
-            self._due = asyncio.get_running_loop().call_later(within, self._refuse, deadline_passed())
+            self._due = asyncio.get_running_loop().call_later(within, lambda: self._refuse(deadline_passed()))
 
     def _stop_waiting(self) -> None:
         if self._due is not None:

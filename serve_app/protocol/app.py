@@ -148,7 +148,7 @@ class ProtocolApp:
             request, wanted = read_request(body, header_length, signature, version, context, self._limits)
             del body
             with Interruptible() as work, WhileConnected(receive, work, _GoneError()):
-                work.interrupt_after(context.remaining(), deadline_passed())
+                work.interrupt_after(context.remaining(), deadline_passed)
                 async with admitted as granted:
                     hurry(request, context, granted)
                     answer = await self._backend.infer(request, context.remaining(), repeatable=not signature.sequence)

@@ -22,7 +22,7 @@ async def read_body(
     parts: list[bytes] = []
     size = 0
     with Interruptible() as reading:
-        reading.interrupt_after(context.remaining(), deadline_passed())
+        reading.interrupt_after(context.remaining(), deadline_passed)
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":
