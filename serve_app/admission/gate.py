@@ -27,7 +27,7 @@ _MARGIN = 1.25
 class Gate:
     """`tell` gets those that waited: with None where their work begins now, else with the reason that it never will.
 
-    Moments are seconds by one clock, that of the requests' deadlines. `here` requests have entered and not left.
+    Moments are seconds by one clock, that of the requests' deadlines.
     """
 
     def __init__(self, limits: AdmissionLimits, tell: Tell):
@@ -37,9 +37,12 @@ class Gate:
         self._times = ServiceTimes()
         self._concurrency = Concurrency(limits.max_ongoing_requests, adapts=bool(limits.work_within_s))
         self._working: defaultdict[int, int] = defaultdict(int)
-        self._at_once = 0
         self._here: defaultdict[int, int] = defaultdict(int)
-        self.here = 0
+
+    @property
+    def here(self) -> int:
+        """How many have entered and not left."""
+        return sum(self._here.values())
 
     @property
     def limit(self) -> int:
@@ -59,19 +62,15 @@ class Gate:
         What is less urgent, and perhaps still being sent, takes nobody's room.
         """
         most = self._limits.max_ongoing_requests + self._limits.max_queued_requests
-        if self.here >= most:
-            before = sum(count for each, count in self._here.items() if each <= request.priority)
-            if before >= most:
-                raise self._full(request)
+        if sum(count for each, count in self._here.items() if each <= request.priority) >= most:
+            raise self._full(request)
         if not self._is_free(request.priority):
             self._expect(request, now)
         self._here[request.priority] += 1
-        self.here += 1
 
     def leave(self, request: Request) -> None:
         """A request that had entered is no longer here."""
         self._here[request.priority] -= 1
-        self.here -= 1
 
     def ask(self, request: Request, now: float) -> bool:
         """Whether its work begins now; else it waits, and is told. Problem where it would wait in vain."""
@@ -109,8 +108,12 @@ class Gate:
         if within is not None and (whole or now - request.began > within):
             self._concurrency.ended(request.began, now, within, self._at_once)
         self._working[request.priority] -= 1
-        self._at_once -= 1
         self._begin_next(now)
+
+    @property
+    def _at_once(self) -> int:
+        """How many are worked on."""
+        return sum(self._working.values())
 
     def _is_free(self, priority: int) -> bool:
         return self._at_once < self._concurrency.limit and self._working[priority] < self._limits.max_ongoing(priority)
@@ -121,7 +124,6 @@ class Gate:
         queue.begun(priority, self._times.mean(request.kind) or _UNKNOWN_COST)
         request.began = now
         self._working[priority] += 1
-        self._at_once += 1
 
     def _has_more_urgent(self, priority: int) -> bool:
         if any(count for each, count in self._working.items() if each < priority):

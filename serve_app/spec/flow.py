@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 _CLOSER = {"[": "]", "{": "}"}
+_CLOSERS = tuple(_CLOSER.values())
 # Quotes that end in the line, where a value may end; comments; and what parts entries.
 _TOKEN = re.compile(
     r"""(?<=[\[{,:\s])(?: "(?:\\.|[^"\\\n])*"(?=\s*(?:[,:\]}]|$)) | '(?:''|[^'\n])*'(?=\s*(?:[,:\]}]|$)) )
@@ -57,13 +58,16 @@ def _ways(text: str, start: int, at: int, within: list[_Open], gap: str) -> Iter
     """What the text could be without the mistake, the likeliest first."""
     here, without = text[at : at + 1], _put(text, at, at + 1, " ")
     if not within:
-        yield from _closed_later(text, start, at) if here == "," else [without] if here in _CLOSER.values() else []
+        if here == ",":
+            yield _closed_later(text, start, at)
+        elif here in _CLOSERS:
+            yield without
         return
     inner = within[-1]
     if tabs := _TABS.match(text, at):
         deeper = " " * (len(text) - len(text.lstrip(" -")) + 1)
         yield _put(text, at, tabs.end(), _TAB.sub(deeper, tabs[0]))
-    elif here in _CLOSER.values() and not _WITHIN_WORD.match(text, at + 1):
+    elif here in _CLOSERS and not _WITHIN_WORD.match(text, at + 1):
         yield from _closed_rightly(text, at, within)
     elif here == "," and not text[inner.entry : at].strip():
         yield without
@@ -98,15 +102,15 @@ def _open_at(text: str, start: int, at: int) -> list[_Open]:
             found.append(_Open(sign, token.end(), token.end()))
         elif sign == "," and found:
             found[-1].entry = token.end()
-        elif sign in ("]", "}") and found and found[-1].closer == sign:
+        elif sign in _CLOSERS and found and found[-1].closer == sign:
             found.pop()
     return found
 
 
 def _is_balanced(text: str, start: int) -> bool:
     signs = [token[0] for token in _tokens(text, start)]
-    opened = sum(sign in _CLOSER for sign in signs)
-    return opened * 2 == sum(sign in "[]{}" for sign in signs) and not _open_at(text, start, len(text))
+    opened, shut = sum(sign in _CLOSER for sign in signs), sum(sign in _CLOSERS for sign in signs)
+    return opened == shut and not _open_at(text, start, len(text))
 
 
 def _closed_rightly(text: str, at: int, within: list[_Open]) -> Iterator[str]:
@@ -120,10 +124,10 @@ def _closed_rightly(text: str, at: int, within: list[_Open]) -> Iterator[str]:
     yield _put(text, end, end, inner.closer)
 
 
-def _closed_later(text: str, start: int, at: int) -> Iterator[str]:
+def _closed_later(text: str, start: int, at: int) -> str:
     """Without the bracket before `at`, where all is closed too early and what follows is another entry."""
-    last = max(token.start() for token in _tokens(text, start) if token.start() < at and token[0] in "]}")
-    yield _put(text, last, last + 1, " ")
+    last = max(token.start() for token in _tokens(text, start) if token.start() < at and token[0] in _CLOSERS)
+    return _put(text, last, last + 1, " ")
 
 
 def _end_of_list(text: str, inner: _Open, at: int) -> int:
@@ -175,7 +179,7 @@ def _end_of_entry(text: str, inner: _Open, at: int) -> int:
             return token.start()
         if sign in _CLOSER:
             depth += 1
-        elif sign in ("]", "}") and depth:
+        elif sign in _CLOSERS and depth:
             depth -= 1
     return len(text.rstrip())
 

@@ -8,7 +8,7 @@ from serve_app.spec.checks.registry import of_each_pipeline, of_the_spec
 from serve_app.spec.findings import Faults, Place, error, warning
 from serve_app.spec.paths import longest_path
 from serve_app.spec.pipeline import Pipeline
-from serve_app.spec.schema import Spec
+from serve_app.spec.schema import Spec, Tier
 from serve_app.spec.units import show_duration
 
 FLOORS = error(
@@ -51,9 +51,7 @@ def unused_floor(spec: Spec) -> Faults:
         if tier.floor is None:
             continue
         place: Place = ("tiers", name, "floor")
-        share = (
-            100 * (tier.max_ongoing_requests or spec.ingress.max_ongoing_requests) / spec.ingress.max_ongoing_requests
-        )
+        share = 100 * _bound(spec, tier, "max_ongoing_requests") / spec.ingress.max_ongoing_requests
         if tier.priority == min(each.priority for each in spec.tiers.values()):
             yield UNUSED_FLOOR.at(place, f"no tier is served before {name}")
         elif tier.max_queued_requests == 0:
@@ -101,11 +99,17 @@ def _queues(spec: Spec) -> Iterator[tuple[Place, int, int]]:
     ingress = spec.ingress
     yield ("ingress", "max_queued_requests"), ingress.max_queued_requests, ingress.max_ongoing_requests
     for name, tier in spec.tiers.items():
-        queued = ingress.max_queued_requests if tier.max_queued_requests is None else tier.max_queued_requests
-        at_once = ingress.max_ongoing_requests if tier.max_ongoing_requests is None else tier.max_ongoing_requests
         if tier.max_queued_requests is not None or tier.max_ongoing_requests is not None:
             key = "max_ongoing_requests" if tier.max_queued_requests is None else "max_queued_requests"
-            yield ("tiers", name, key), queued, at_once
+            bounds = _bound(spec, tier, "max_queued_requests"), _bound(spec, tier, "max_ongoing_requests")
+            yield ("tiers", name, key), *bounds
+
+
+def _bound(spec: Spec, tier: Tier, key: str) -> int:
+    """The tier's own, or else the ingress's."""
+    own: int | None = getattr(tier, key)
+    whole: int = getattr(spec.ingress, key)
+    return whole if own is None else own
 
 
 @of_each_pipeline
