@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,11 +17,21 @@ from serve_app.problem import Problem
 
 
 class Admission:
-    """The requests of one replica. `clock` is that of their deadlines."""
+    """The requests of one replica. `clock` is that of their deadlines.
 
-    def __init__(self, limits: AdmissionLimits, clock: Callable[[], float] = time.time):
+    `disturbed` answers the last moment by it at which the work could not go on, of which nothing is learned; infinity
+    while it cannot.
+    """
+
+    def __init__(
+        self,
+        limits: AdmissionLimits,
+        clock: Callable[[], float] = time.time,
+        disturbed: Callable[[], float] = lambda: -math.inf,
+    ):
         self._gate = Gate(limits, _tell)
         self._clock = clock
+        self._disturbed = disturbed
 
     @property
     def requests(self) -> int:
@@ -36,17 +47,25 @@ class Admission:
 
         `kind` is what it asks for, a route or a model: such requests take about as long as each other.
         """
-        return Admitted(self._gate, self._clock, context, kind)
+        return Admitted(self._gate, self._clock, self._disturbed, context, kind)
 
 
 class Admitted:
     """A request that is here within `with`, of `Admission.admitted`."""
 
-    __slots__ = ("_clock", "_context", "_gate", "_request")
+    __slots__ = ("_clock", "_context", "_disturbed", "_gate", "_request")
 
-    def __init__(self, gate: Gate, clock: Callable[[], float], context: RequestContext, kind: str):
+    def __init__(
+        self,
+        gate: Gate,
+        clock: Callable[[], float],
+        disturbed: Callable[[], float],
+        context: RequestContext,
+        kind: str,
+    ):
         self._gate = gate
         self._clock = clock
+        self._disturbed = disturbed
         self._context = context
         self._request = Request(kind, context.priority, context.deadline)
 
@@ -70,7 +89,8 @@ class Admitted:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._gate.done(self._request, self._clock(), whole=kind is not asyncio.CancelledError)
+        whole = kind is not asyncio.CancelledError
+        self._gate.done(self._request, self._clock(), whole=whole, disturbed=self._disturbed())
 
     async def _turn(self) -> None:
         gate, request = self._gate, self._request

@@ -100,15 +100,22 @@ class Gate:
         elif request in self.queue:
             self.queue.remove(request)
 
-    def done(self, request: Request, now: float, *, whole: bool) -> None:
-        """Its work is over; not `whole` where it was ended from outside."""
+    def done(self, request: Request, now: float, *, whole: bool, disturbed: float = -math.inf) -> None:
+        """Its work is over; not `whole` where it was ended from outside.
+
+        What began before the moment `disturbed` waited for something that was away: that says nothing of other work.
+        """
         assert request.began is not None
-        (self._times.took if whole else self._times.took_at_least)(request.kind, request.began, now)
-        within = self._limits.work_within(request.kind)
-        if within is not None and (whole or now - request.began > within):
-            self._concurrency.ended(request.began, now, within, self._at_once)
+        if request.began >= disturbed:
+            self._learn(request.kind, request.began, now, whole=whole)
         self._working[request.priority] -= 1
         self._begin_next(now)
+
+    def _learn(self, kind: str, began: float, now: float, *, whole: bool) -> None:
+        (self._times.took if whole else self._times.took_at_least)(kind, began, now)
+        within = self._limits.work_within(kind)
+        if within is not None and (whole or now - began > within):
+            self._concurrency.ended(began, now, within, self._at_once)
 
     @property
     def _at_once(self) -> int:

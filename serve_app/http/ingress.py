@@ -61,7 +61,7 @@ class Ingress:
             for name, stage in spec.stages.items()
             if stage.runs_in == "ingress"
         }
-        self._admission = Admission(AdmissionLimits.of(spec))
+        self._admission = Admission(AdmissionLimits.of(spec), disturbed=self._connection.disturbed)
         backend = TritonBackend(self._connection, wake_ups.outstanding)
         protocol = Signatures(spec, profile), backend, Contexts(spec), self._admission, Limits.of(spec)
         api = build_app(spec, self._run, self._ready, self._admission)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -29,7 +30,12 @@ class Connection:
     def __init__(self, locate: Callable[[str | None], Awaitable[str]]):
         self._locate = locate
         self._lock = asyncio.Lock()
+        self._found = -math.inf
         self.in_use: Channel | None = None
+
+    def disturbed(self) -> float:
+        """When a lost server's successor was found, in seconds since the epoch; infinity while it is looked for."""
+        return self._found
 
     async def call(
         self, method: str, request: Message, answer: type[Answer], timeout: float, *, repeatable: bool = True
@@ -70,10 +76,12 @@ class Connection:
     async def _located(self, lost: Channel | None) -> Channel:
         async with self._lock:
             if self.in_use is None or self.in_use is lost:
+                self._found = math.inf
                 address = await self._locate(None if self.in_use is None else self.in_use.address)
                 if self.in_use is not None:
                     self.in_use.finish()  # it may carry other requests of this process
                 self.in_use = Channel(address)
+                self._found = time.time()
             return self.in_use
 
     async def is_ready(self, timeout: float) -> bool:

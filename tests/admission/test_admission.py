@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 
 import pytest
@@ -20,7 +21,8 @@ class Requests:
 
     def __init__(self, limits: AdmissionLimits):
         self.now = 1000.0
-        self.admission = Admission(limits, clock=lambda: self.now)
+        self.disturbed = 0.0
+        self.admission = Admission(limits, clock=lambda: self.now, disturbed=lambda: self.disturbed)
         self.working: list[str] = []
         self.priorities: dict[str, int] = {}
         self.ends: dict[str, asyncio.Event] = {}
@@ -98,6 +100,25 @@ async def test_who_waits_is_refused_when_too_little_time_is_left() -> None:
     await asyncio.wait([late])
     assert problem_of(late).code == "too_late"
     assert (requests.working, requests.admission.requests) == (["a", "b"], 1)
+
+
+@pytest.mark.parametrize("back", [math.inf, 1002.0], ids=["still away", "back again"])
+async def test_what_waited_for_a_server_that_was_away_sends_nobody_away(back: float) -> None:
+    adaptive = limits(4, work_within_s={KIND: 1.0})
+    requests = Requests(adaptive)
+    for name in "abcd":
+        await requests.begin(name)
+    requests.now += 2
+    requests.disturbed = back
+    for name in "abcd":
+        await requests.end(name)
+    for name in "efgh":
+        await requests.begin(name)
+    assert requests.working == [*"abcdefgh"]
+    in_time = await requests.begin("i", allowed=2.0)
+    also = await requests.begin("j", allowed=2.0)
+    assert not in_time.done()
+    assert not also.done()
 
 
 async def test_who_gives_up_waiting_takes_nobodys_place() -> None:
