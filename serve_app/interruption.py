@@ -31,9 +31,9 @@ class Interruptible:
             self._error = error
             self._task.cancel()
 
-    def interrupt_after(self, seconds: float, error: BaseException) -> None:
-        """The same when so much time has passed within the block."""
-        self._due = asyncio.get_running_loop().call_later(seconds, self.interrupt, error)
+    def interrupt_after(self, seconds: float, error: Callable[[], BaseException]) -> None:
+        """The same when so much time has passed within the block; the error is made then."""
+        self._due = asyncio.get_running_loop().call_later(seconds, lambda: self.interrupt(error()))
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None

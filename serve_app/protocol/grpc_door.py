@@ -91,7 +91,7 @@ class GrpcDoor:
             call.about = signature.name
             with self._admission.admitted(context, signature.name) as admitted, Interruptible() as work:
                 request = rewritten(given, signature, context, self._limits)
-                work.interrupt_after(context.remaining(), deadline_passed())
+                work.interrupt_after(context.remaining(), deadline_passed)
                 async with admitted as granted:
                     hurry(request, context, granted)
                     answer = await self._backend.infer(request, context.remaining(), repeatable=not signature.sequence)
@@ -111,7 +111,7 @@ class GrpcDoor:
             of_stream = Stream(self._signatures, self._backend, context_for, self._admission, self._limits, call.write)
             with Interruptible() as whole:
                 if (left := call.time_remaining()) is not None:
-                    whole.interrupt_after(left, deadline_passed())
+                    whole.interrupt_after(left, deadline_passed)
                 await of_stream.run(requests)
 
         await self._answered(call, stream)

@@ -104,7 +104,7 @@ class Stream:
             if signature.sequence:
                 await place.before.wait()
             with self._admission.admitted(context, request.model_name) as admitted, Interruptible() as work:
-                work.interrupt_after(context.remaining(), deadline_passed())
+                work.interrupt_after(context.remaining(), deadline_passed)
                 async with admitted as granted:
                     hurry(request, context, granted)
                     answer = await self._backend.infer(request, context.remaining(), repeatable=not signature.sequence)
@@ -127,7 +127,7 @@ class Stream:
             request.parameters[EMPTY_FINAL].bool_param = True
         try:
             with self._admission.admitted(context, request.model_name) as admitted, Interruptible() as work:
-                work.interrupt_after(context.remaining(), deadline_passed())
+                work.interrupt_after(context.remaining(), deadline_passed)
                 async with admitted as granted:
                     hurry(request, context, granted)
                     async for message in self._backend.stream(request, context.remaining()):
