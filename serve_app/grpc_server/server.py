@@ -11,7 +11,8 @@ from serve_app.grpc_server.exchanges import exchange, log
 from serve_app.grpc_server.heads import Answered, Asked, Heads, Malformed
 from serve_app.grpc_server.messages import PREFIX_SIZE
 from serve_app.grpc_server.methods import Method
-from serve_app.http2.connection import HEAD_TIMEOUT_S, Bounds, ServerConnection
+from serve_app.http2.connection import Bounds, ServerConnection
+from serve_app.http2.reading import HEAD_TIMEOUT_S
 
 _Meaning = Asked | Answered | Malformed
 _CHECK_EVERY_S = 1.0
@@ -33,12 +34,16 @@ class GrpcServer:
         self._empty = asyncio.Event()
         self._is_stopping = False
 
-    async def start(self, listening: socket.socket, tls: ssl.SSLContext | None = None) -> None:
-        """Take connections on the socket, which is the server's from now on; over TLS where `tls` is given."""
+    async def start(self, listening: socket.socket, tls: ssl.SSLContext | None = None, *, backlog: int = 100) -> None:
+        """Take connections on the socket, which is the server's from now on; over TLS where `tls` is given.
+
+        `backlog`: so many may wait to be taken.
+        """
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
             lambda: self.connection(loop.time),
             sock=listening,
+            backlog=backlog,
             ssl=tls,
             ssl_handshake_timeout=None if tls is None else HEAD_TIMEOUT_S,
         )

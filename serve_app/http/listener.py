@@ -79,7 +79,7 @@ class Listener:
         self._grpc = GrpcServer(door.methods(), limit=limits.body + limits.listed, within=self._grace)
 
     async def start(self) -> None:
-        await self._grpc.start(self._grpc_socket, self._tls)
+        await self._grpc.start(self._grpc_socket, self._tls, backlog=_BACKLOG)
         self._serving = asyncio.ensure_future(self._server.serve([self._http]))
 
     async def drain(self) -> None:

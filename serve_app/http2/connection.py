@@ -17,14 +17,10 @@ from typing import Generic, Protocol, TypeVar, cast
 from serve_app.http2 import patience
 from serve_app.http2.frames import (
     ACK,
-    CONTINUATION,
     DATA,
     DEFAULT_WINDOW,
-    END_HEADERS,
     END_STREAM,
     GOAWAY,
-    HEAD,
-    HEAD_SIZE,
     HEADER_TABLE_SIZE,
     HEADERS,
     LARGEST_WINDOW,
@@ -33,29 +29,27 @@ from serve_app.http2.frames import (
     MAX_FRAME_SIZE,
     MAX_HEADER_LIST_SIZE,
     PING,
-    PREFACE,
     RST_STREAM,
     SETTINGS,
     WINDOW_UPDATE,
     ConnectionFault,
     ErrorCode,
     frame,
-    header_block,
     number,
     read_settings,
     settings,
     unpadded,
 )
-from serve_app.http2.headers import HARD_HEADER_LIMIT, HEADER_LIMIT, Fields, HeaderReader
+from serve_app.http2.headers import HEADER_LIMIT, Fields, HeaderReader
 from serve_app.http2.patience import Patience
+from serve_app.http2.reading import HEAD_TIMEOUT_S, FrameReader
 from serve_app.http2.requests import MalformedRequest, check_trailers
-from serve_app.http2.rules import LARGEST_FRAME, check_head
+from serve_app.http2.reserve import Reserve
+from serve_app.http2.rules import LARGEST_FRAME
 from serve_app.http2.sending import Outbox
 from serve_app.http2.streams import Stream
 
 MOST_STREAMS = 1000
-# Headers are to be whole, and the first settings to be there and acknowledged, within so many seconds.
-HEAD_TIMEOUT_S = 20.0
 # A peer of whom nothing was heard is asked whether it is there, and given up when it does not answer.
 PING_AFTER_S, PING_TIMEOUT_S = 60.0, 20.0
 # A connection without requests is ended; its client makes a new one when it needs it.
@@ -66,7 +60,6 @@ STALL_S = 60.0
 LINGER_S = 1.0
 # The connection's window keeps nobody from sending: those of the streams do.
 _WINDOW = 16 * 2**20
-_MOST_CONTINUATIONS = 32
 # Of streams that ended a while ago it is not known any more how.
 _REMEMBERED = 256
 _OUR_PING, _LAST_CALL = b"are you?", b"the end."
@@ -106,7 +99,8 @@ class ServerConnection(asyncio.Protocol, Generic[Meaning]):
         self._bounds = bounds
         self._clock = clock
         self._patience = Patience(clock)
-        self._reader = HeaderReader(application.understand)
+        self._reader = FrameReader(self._take)
+        self._headers = HeaderReader(application.understand)
         self._transport: asyncio.Transport | None = None
         self.outbox = Outbox(self._patience.regain)
         self.streams: dict[int, Stream] = {}
@@ -114,17 +108,10 @@ class ServerConnection(asyncio.Protocol, Generic[Meaning]):
         self._last = 0
         self._over: deque[int] = deque(maxlen=_REMEMBERED)
         self._reset: deque[int] = deque(maxlen=_REMEMBERED)
-        self._received = bytearray()
-        self._awaited = len(PREFACE)
-        self._is_greeted = self._has_settings = self._is_agreed = False
-        self._block: tuple[int, int, bytearray] | None = None  # stream, flags and bytes of headers that go on
-        self._continuations = 0
+        self._is_agreed = False
         self._credit = _WINDOW
-        self._reserved = 0
-        self._waiting: deque[Stream] = deque()
+        self.reserve = Reserve(bounds.reserve)
         self._began = self._heard = self._idle_since = clock()
-        self._partial_since: float | None = None
-        self._block_since: float | None = None
         self._pinged: float | None = None
         self._leaving: float | None = None
         self._has_left = False
@@ -137,7 +124,6 @@ class ServerConnection(asyncio.Protocol, Generic[Meaning]):
             PING: self._take_ping,
             GOAWAY: self._take_leave,
             WINDOW_UPDATE: self._take_room,
-            CONTINUATION: self._take_continuation,
         }
 
     # -- what the event loop does
@@ -159,23 +145,11 @@ class ServerConnection(asyncio.Protocol, Generic[Meaning]):
         if self._ended is not None:
             return
         self._heard = self._clock()
-        if self._received:
-            self._received += data
-            if len(self._received) < self._awaited:
-                return
-            data = bytes(self._received)
-            self._received.clear()
         try:
-            at = self._take_frames(data, 0 if self._is_greeted else self._take_preface(data))
+            self._reader.feed(data, self._heard)
         except ConnectionFault as fault:
-            self._fail(fault)
-            return
-        if at == len(data):
-            self._partial_since = None
-        elif self._ended is None:
-            self._received += data[at:]
-            if at or self._partial_since is None:
-                self._partial_since = self._heard
+            if self._ended is None:
+                self._fail(fault)
 
     def pause_writing(self) -> None:
         self.outbox.pause()
@@ -185,6 +159,7 @@ class ServerConnection(asyncio.Protocol, Generic[Meaning]):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._ended = self._clock()
+        self.outbox.end()
         for stream in [*self.streams.values()]:
             self._drop(stream)
             stream.exchange.lost()
@@ -221,17 +196,13 @@ class ServerConnection(asyncio.Protocol, Generic[Meaning]):
                 stream.progress = now
             elif stream.end is not None and now - stream.progress > STALL_S:
                 self.reset(stream.id, ErrorCode.CANCEL)
-                stream.exchange.lost()
 
     def _check_agreement(self, now: float) -> None:
-        if not self._has_settings and now - self._began > HEAD_TIMEOUT_S:
+        if not self._reader.has_settings and now - self._began > HEAD_TIMEOUT_S:
             raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "no settings came")
         if not self._is_agreed and now - self._began > 2 * HEAD_TIMEOUT_S:
             raise ConnectionFault(ErrorCode.SETTINGS_TIMEOUT, "the settings were not acknowledged")
-        # A body's frame may be large; who waits for it has a limit for that.
-        partial = None if self._received[3:4] == bytes([DATA]) else self._partial_since
-        if any(since is not None and now - since > HEAD_TIMEOUT_S for since in (partial, self._block_since)):
-            raise ConnectionFault(ErrorCode.ENHANCE_YOUR_CALM, "a frame or headers came too slowly")
+        self._reader.check(now)
 
     # -- what the application does
 
@@ -278,23 +249,6 @@ class ServerConnection(asyncio.Protocol, Generic[Meaning]):
         """The peer sent something of use."""
         self._patience.regain()
 
-    def reserve(self, stream: Stream, size: int) -> bool:
-        if self._reserved + size > self._bounds.reserve:
-            if stream not in self._waiting:
-                self._waiting.append(stream)
-            return False
-        self._reserved += size
-        stream.reserved += size
-        return True
-
-    def release(self, stream: Stream) -> None:
-        self._reserved -= stream.reserved
-        stream.reserved = 0
-        waiting, self._waiting = self._waiting, deque()
-        for each in waiting:
-            if each.id in self.streams and not each.remote_ended:
-                each.replenish()
-
     def allow(self, stream: Stream, size: int) -> None:
         self.outbox.send(frame(WINDOW_UPDATE, 0, stream.id, number(size)))
 
@@ -319,50 +273,21 @@ class ServerConnection(asyncio.Protocol, Generic[Meaning]):
             return
         stream.finished = True
         self.outbox.drop(stream)
-        if stream.reserved:
-            self.release(stream)
+        self.reserve.forget(stream)
         if not self.streams:
             self._idle_since = self._heard
             self._close_if_left()
 
     # -- frames
 
-    def _take_preface(self, data: bytes) -> int:
-        if not data.startswith(PREFACE):
-            if not PREFACE.startswith(data):
-                raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "this port speaks gRPC, which is HTTP/2")
-            return 0
-        self._is_greeted = True
-        return len(PREFACE)
-
-    def _take_frames(self, data: bytes, at: int) -> int:
-        """Take the whole frames that there are from `at` on; answers where the rest begins."""
-        end = len(data)
-        if not self._is_greeted:
-            return at
-        while end - at >= HEAD_SIZE:
-            upper, lower, kind, flags, stream = HEAD.unpack_from(data, at)
-            length = upper << 16 | lower
-            stream &= LAST_STREAM
-            check_head(kind, length, flags, stream)
-            if self._block is not None and (kind != CONTINUATION or stream != self._block[0]):
-                raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "headers go on with nothing but their continuation")
-            if not self._has_settings and (kind != SETTINGS or flags & ACK):
-                raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "a client begins with its settings")
-            start = at + HEAD_SIZE
-            if end - start < length:
-                self._awaited = HEAD_SIZE + length
-                return at
-            at = start + length
-            taker = self._takers.get(kind)
-            if taker is None:  # priorities, and kinds that there may be one day
-                self._patience.spend()
-            else:
-                taker(flags, stream, data[start:at])
-            if self._ended is not None:
-                return end
-        self._awaited = HEAD_SIZE
-        return at
+    def _take(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
+        taker = self._takers.get(kind)
+        if self._ended is not None:
+            return
+        if taker is None:  # priorities, and kinds that there may be one day
+            self._patience.spend()
+        else:
+            taker(flags, stream, payload)
 
     def _take_data(self, flags: int, number_: int, payload: bytes) -> None:
         size = len(payload)
@@ -385,35 +310,14 @@ class ServerConnection(asyncio.Protocol, Generic[Meaning]):
         else:
             stream.receive(size, data, ended=bool(flags & END_STREAM))
 
-    def _take_headers(self, flags: int, stream: int, payload: bytes) -> None:
-        block = header_block(flags, payload)
-        if flags & END_HEADERS:
-            self._take_block(stream, flags, block)
-        else:
-            self._block = stream, flags, bytearray(block)
-            self._continuations = 0
-            self._block_since = self._heard
-
-    def _take_continuation(self, flags: int, stream: int, payload: bytes) -> None:
-        if self._block is None:
-            raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "a continuation of nothing")
-        _, first, block = self._block
-        block += payload
-        self._continuations += 1
-        if len(block) > HARD_HEADER_LIMIT or self._continuations > _MOST_CONTINUATIONS:
-            raise ConnectionFault(ErrorCode.ENHANCE_YOUR_CALM, f"headers of more than {HEADER_LIMIT:,} bytes")
-        if flags & END_HEADERS:
-            self._block = self._block_since = None
-            self._take_block(stream, first, bytes(block))
-
-    def _take_block(self, stream: int, flags: int, block: bytes) -> None:
+    def _take_headers(self, flags: int, stream: int, block: bytes) -> None:
         ended = bool(flags & END_STREAM)
         if stream <= self._last:
-            self._take_trailers(stream, self._reader.fields(block), ended=ended)
+            self._take_trailers(stream, self._headers.fields(block), ended=ended)
             return
         if stream % 2 == 0:
             raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "a client's streams are odd")
-        meaning = self._reader.read(block)
+        meaning = self._headers.read(block)
         if self._has_left:
             return  # the client was told that it would not be looked at
         self._last = stream
@@ -462,11 +366,10 @@ class ServerConnection(asyncio.Protocol, Generic[Meaning]):
 
     def _take_settings(self, flags: int, _: int, payload: bytes) -> None:
         if flags & ACK:
-            if not self._is_agreed:
-                self._is_agreed = True
-                self._reader.forget_table()
+            self._patience.spend()
+            self._is_agreed = True
+            self._headers.forget_table()
             return
-        self._has_settings = True
         # Each may change the windows of all streams.
         self._patience.spend(1 + len(self.streams) // 4)
         grown = self.outbox.take_settings(read_settings(payload))
@@ -526,7 +429,6 @@ class ServerConnection(asyncio.Protocol, Generic[Meaning]):
 
     def _fail(self, fault: ConnectionFault) -> None:
         self.outbox.send(_goaway(self._last, fault.code, fault.what))
-        self._received.clear()
         self._end()
         for stream in [*self.streams.values()]:
             self._drop(stream)
@@ -535,7 +437,7 @@ class ServerConnection(asyncio.Protocol, Generic[Meaning]):
     def _end(self) -> None:
         """Say no more, and hear no more: a connection that is closed while its peer sends loses what it was told."""
         self._ended = self._clock()
-        self.outbox.flush()
+        self.outbox.end()
         if self._transport is not None and not self._transport.is_closing():
             if self._transport.can_write_eof():
                 self._transport.write_eof()

@@ -7,6 +7,7 @@ then on the same bytes always mean the same headers, and need to be understood o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Generic, TypeVar, cast
 
 from hpack import Decoder, HPACKError, OversizedHeaderListError
@@ -38,7 +39,12 @@ def _length(length: int) -> bytes:
 
 def literal(name: str, value: str) -> bytes:
     """A header for HEADERS, without indexing and Huffman coding (§6.2.2)."""
-    return b"\0" + b"".join(_length(len(text)) + text.encode("ascii") for text in (name, value))
+    return _literal_name(name) + _length(len(value)) + value.encode("ascii")
+
+
+@cache  # names are the program's own
+def _literal_name(name: str) -> bytes:
+    return b"\0" + _length(len(name)) + name.encode("ascii")
 
 
 def list_size(fields: Fields) -> int:

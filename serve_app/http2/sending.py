@@ -107,8 +107,7 @@ class Outbox:
         """Send as much of what is unsent as there is room for, the rest when there is."""
         while not self._ready and body.unsent and body.window > 0 and self._room > 0 and not self._blocked():
             self._send_part(body)
-        if body.unsent and body.window > 0:
-            self._ready[body.id] = body
+        self._wait(body)
 
     def drop(self, body: Body) -> None:
         """It has nothing to send any more."""
@@ -126,6 +125,11 @@ class Outbox:
             transport.abort()
         elif self._ready:
             self._pump()
+
+    def end(self) -> None:
+        """Send what there is, and from then on nothing."""
+        self.flush()
+        self._transport = None
 
     # -- room
 
@@ -160,9 +164,13 @@ class Outbox:
         while self._ready and self._room > 0 and not self._blocked():
             number = next(iter(self._ready))
             body = self._ready.pop(number)
-            self._send_part(body)
-            if body.window > 0 and body.unsent:
-                self._ready[number] = body
+            if body.window > 0:  # settings may have shrunk it
+                self._send_part(body)
+                self._wait(body)
+
+    def _wait(self, body: Body) -> None:
+        if body.unsent and body.window > 0:
+            self._ready[body.id] = body
 
     def _send_part(self, body: Body) -> None:
         size = min(len(body.unsent), self._largest_part, self._room, body.window)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from serve_app.http2.frames import DEFAULT_WINDOW, END_STREAM, LARGEST_WINDOW, ErrorCode
+from serve_app.http2.reserve import Reserve
 from serve_app.http2.sending import Outbox
 
 # What a client may send on a stream before anybody looks at it.
@@ -31,15 +32,10 @@ class Holder(Protocol):
     """The connection, as its streams know it."""
 
     outbox: Outbox
+    reserve: Reserve
 
     def crumb(self) -> None:
         """The peer sent next to nothing."""
-
-    def reserve(self, stream: Stream, size: int) -> bool:
-        """Whether the stream may hold so many bytes beyond its window; it is asked to `replenish` later if not now."""
-
-    def release(self, stream: Stream) -> None:
-        """What it had reserved is free again."""
 
     def allow(self, stream: Stream, size: int) -> None:
         """Tell the peer that it may send so much more."""
@@ -87,7 +83,8 @@ class Stream:
         self.reserved = 0
         self.remote_ended = False
         self.finished = False  # this side has said its last
-        self.opened = self.progress = now
+        self.opened = now
+        self.progress = now  # when some of the answer went out, or came; below 0 until the connection looks at it
 
     # -- the peer's half
 
@@ -109,16 +106,14 @@ class Stream:
             return  # nobody wants it
         self.held += len(data)
         self.exchange.received(data, ended=ended)
-        if not self.remote_ended and not self.finished:
-            self.replenish()
+        self.replenish()
 
     def consumed(self, size: int) -> None:
         """So many of the bytes that were received are not kept any more."""
         self.held -= size
         if self.reserved and self.held + self.credit <= WINDOW:
-            self._connection.release(self)
-        if not self.remote_ended and not self.finished:
-            self.replenish()
+            self._connection.reserve.give_back(self)
+        self.replenish()
 
     def need(self, size: int) -> None:
         """The application waits for so many bytes more, which may be more than the window."""
@@ -126,12 +121,14 @@ class Stream:
 
     def replenish(self) -> None:
         """Give the peer room again, as far as what is held allows."""
+        if self.remote_ended or self.finished:
+            return
         room = max(WINDOW - self.held, self._needed)
         more = room - self.credit
         if more < WINDOW // 2 and self._needed <= self.credit:
             return
         beyond = self.held + room - WINDOW - self.reserved
-        if beyond > 0 and not self._connection.reserve(self, beyond):
+        if beyond > 0 and not self._connection.reserve.take(self, beyond):
             return
         self.credit += more
         self._connection.allow(self, more)
@@ -144,6 +141,7 @@ class Stream:
     def send(self, data: bytes) -> None:
         """The next bytes of the answer; `unsent` is what could not leave yet."""
         outbox = self._connection.outbox
+        self.progress = -1.0
         outbox.unsent += len(data)
         self.unsent = memoryview(b"".join((self.unsent, data))) if self.unsent else memoryview(data)
         outbox.body(self)
@@ -169,7 +167,7 @@ class Stream:
 
     def sent(self) -> None:
         """Called by the outbox."""
-        self.progress = -1.0  # looked at, and set to the time, by the connection
+        self.progress = -1.0
         if not self.unsent:
             if self.end is not None:
                 self._finish()

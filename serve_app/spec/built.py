@@ -10,7 +10,8 @@ from serve_app.spec.replicas import Replicas, StageReplicas
 from serve_app.spec.schema import Spec
 
 # What no code in a replica reads: serve_config.yaml carries it.
-_SERVICE = {"retry_after"}
+_SERVICE = {"retry_after", "admission"}
+_TIER = {"floor", "max_ongoing_requests", "max_queued_requests"}
 _TRITON = {
     "cpus", "memory", "replicas", "health_check_period", "health_check_timeout", "node", "rolling_update", "logging",
 }  # fmt: skip
@@ -34,6 +35,7 @@ def built_from(spec: Spec) -> dict[str, Any]:
         "profiles": True,
         "accept": True,
         "service": _SERVICE,
+        "tiers": {"__all__": _TIER},
         "stages": {"__all__": {"replicas"}},
         "models": {"__all__": {"profiles"}},
     }

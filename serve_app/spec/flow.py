@@ -19,6 +19,9 @@ _TOKEN = re.compile(
 )
 _KEY = re.compile(r"""\s*(?P<key>"[^"\n]*"|'[^'\n]*'|[\w./\U000f0000-\U0010fffd-]+)\s*:(?=\s|$)""")
 _WORD = re.compile(r"\s*([\w./-]+)(?=\s|$)")
+# Tabs before and between what stands in a line, and those that indent the lines below it too.
+_TABS = re.compile(r"[ \t]*\t[ \t]*(?:[^\n]*\n *\t[ \t]*)*")
+_TAB = re.compile(r"^ *\t[ \t]*", re.MULTILINE)
 _WITHIN_WORD = re.compile(r"[\w\"']")
 # What stands where a comma should, behind a value.
 _ODD_COMMA = re.compile(r"[^\w\s\"'\]}]")
@@ -57,7 +60,10 @@ def _ways(text: str, start: int, at: int, within: list[_Open], gap: str) -> Iter
         yield from _closed_later(text, start, at) if here == "," else [without] if here in _CLOSER.values() else []
         return
     inner = within[-1]
-    if here in _CLOSER.values() and not _WITHIN_WORD.match(text, at + 1):
+    if tabs := _TABS.match(text, at):
+        deeper = " " * (len(text) - len(text.lstrip(" -")) + 1)
+        yield _put(text, at, tabs.end(), _TAB.sub(deeper, tabs[0]))
+    elif here in _CLOSER.values() and not _WITHIN_WORD.match(text, at + 1):
         yield from _closed_rightly(text, at, within)
     elif here == "," and not text[inner.entry : at].strip():
         yield without

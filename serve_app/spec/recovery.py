@@ -163,7 +163,9 @@ class Recovery:
         if found.flow is None or found.flow in self._seen_in_flow or len(self._shown) == MOST:
             return False
         self._seen_in_flow.add(found.flow)
-        end = self._end(found.line, True, None)
+        end = self._end(found.line, True, None, in_flow=True)
+        if found.flow[1][0] >= end:  # in a line that cannot be of the bracket
+            return False
         text = "\n".join(self._lines.texts[found.line : end])
         self._left_in_flow -= len(text)
         if self._left_in_flow < 0:
@@ -222,8 +224,11 @@ class Recovery:
             if each is line or (not is_doubtful and (each.tab or each.indent == line.indent)):
                 yield number, f"{lost}{'' if is_doubtful else each.word.replace(self.gap, '')}: {self.gap}"
 
-    def _end(self, first: int, goes_on: bool, columns: list[int] | None) -> int:
-        """The next line that is not of the broken entry. `columns`: those of open levels, for a line that fits none."""
+    def _end(self, first: int, goes_on: bool, columns: list[int] | None, in_flow: bool = False) -> int:
+        """The next line that is not of the broken entry. `columns`: those of open levels, for a line that fits none.
+
+        `in_flow`: within brackets, where a tab is a mistake of its line alone.
+        """
         line = self._lines[first]
         limit = line.limit if columns is None else line.indent
         is_next = True
@@ -234,7 +239,7 @@ class Recovery:
                 limit = max(each.indent - 1, 0 if line.tab else limit)
             is_next = False
             in_list = each.indent == limit and each.dashes and not line.dashes
-            belongs = goes_on and (each.indent > limit or in_list or each.closes)
+            belongs = goes_on and (each.indent > limit or in_list or each.closes or (in_flow and each.tab))
             strays = columns is not None and each.indent >= line.indent and each.indent not in columns
             if not belongs and not strays:
                 return number

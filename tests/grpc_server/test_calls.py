@@ -359,7 +359,7 @@ async def test_no_more_large_messages_are_let_in_than_fit_and_all_get_their_turn
             del waiting[stream]
         await settle()
     assert len(peer.service.asked) == 4
-    assert peer.connection._reserved == 0
+    assert peer.connection.reserve.taken == 0
 
 
 async def test_a_large_answer_waits_for_room_and_keeps_nobody_from_theirs(peer: Peer) -> None:
@@ -408,6 +408,18 @@ async def test_a_window_may_become_negative(peer: Peer) -> None:
     peer.send(window(stream, 1))
     await settle()
     assert [len(each.payload) for each in peer.read() if each.kind == frames.DATA] == [1]
+
+
+async def test_a_window_that_shrinks_while_its_answer_waits_for_the_connections_room_is_kept_to(peer: Peer) -> None:
+    streams = [peer.request("Large", b"60000") for _ in range(2)]
+    await settle()
+    peer.read()
+    peer.send(frame(frames.SETTINGS, 0, 0, struct.pack(">HI", 4, 0)), window(0, 2**20))
+    await settle()
+    assert [each for each in peer.read() if each.kind == frames.DATA] == []
+    peer.send(*(window(stream, 2**17) for stream in streams))
+    await settle()
+    assert peer.connection.streams == {}
 
 
 async def test_frames_are_as_large_as_the_client_takes_them(peer: Peer) -> None:

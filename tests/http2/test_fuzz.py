@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from serve_app.http2 import frames
-from serve_app.http2.connection import LARGEST_FRAME, MOST_STREAMS
+from serve_app.http2.connection import MOST_STREAMS
 from serve_app.http2.frames import frame
 from serve_app.http2.headers import HARD_HEADER_LIMIT
+from serve_app.http2.rules import LARGEST_FRAME
 from tests.http2.peer import AGREED, GREETING, LIMIT, REQUEST, Peer, data, prefixed, settle
 
 FUZZ = settings(max_examples=400)
@@ -99,10 +100,9 @@ async def _send(parts: list[bytes], *, greets: bytes, agrees: bool, cuts: list[i
         await settle()
     connection = peer.connection
     assert len(connection.streams) <= MOST_STREAMS
-    assert len(connection._received) <= LARGEST_FRAME + 9
-    assert connection._block is None or len(connection._block[2]) <= HARD_HEADER_LIMIT
+    assert connection._reader.held <= LARGEST_FRAME + 9 + HARD_HEADER_LIMIT
     assert sum(stream.held for stream in connection.streams.values()) <= 2 * (LIMIT + 5) + 65_535 * MOST_STREAMS
-    assert connection._reserved == sum(stream.reserved for stream in connection.streams.values())
+    assert connection.reserve.taken == sum(stream.reserved for stream in connection.streams.values())
     assert connection.outbox.unsent == sum(len(stream.unsent) for stream in connection.streams.values())
     _check_answers(peer)
     for later in (1, 30, 30, 400, 30):

@@ -29,6 +29,8 @@ from serve_app.http2.frames import (
     frame,
 )
 from serve_app.http2.headers import HARD_HEADER_LIMIT, HEADER_LIMIT
+from serve_app.http2.reading import HEAD_TIMEOUT_S
+from serve_app.http2.rules import LARGEST_FRAME
 from tests.http2.peer import AGREED, GREETING, Peer, data, prefixed, reset, settle, window
 
 PROTOCOL, SIZE, FLOW, CLOSED, COMPRESSION, CALM = (
@@ -72,7 +74,7 @@ async def test_what_does_not_begin_as_http2_is_hung_up_on(begins: bytes) -> None
 async def test_a_greeting_that_is_trickled_ends_at_its_time(cut: int) -> None:
     peer = Peer(greets=False)
     peer.send(GREETING[:cut])
-    peer.check(connection.HEAD_TIMEOUT_S - 1)
+    peer.check(HEAD_TIMEOUT_S - 1)
     assert not peer.transport.is_ended
     peer.check(2)
     assert peer.connection_error() is PROTOCOL
@@ -81,7 +83,7 @@ async def test_a_greeting_that_is_trickled_ends_at_its_time(cut: int) -> None:
 
 async def test_a_client_that_says_nothing_is_hung_up_on() -> None:
     peer = Peer(greets=False)
-    peer.check(connection.HEAD_TIMEOUT_S + 1)
+    peer.check(HEAD_TIMEOUT_S + 1)
     assert peer.connection_error() is PROTOCOL
     assert not peer.transport.is_aborted
     peer.check(connection.LINGER_S + 1)
@@ -92,14 +94,14 @@ async def test_a_client_that_says_nothing_is_hung_up_on() -> None:
 async def test_settings_that_are_never_acknowledged_end_the_connection() -> None:
     peer = Peer(greets=False)
     peer.send(GREETING)
-    peer.check(2 * connection.HEAD_TIMEOUT_S + 1)
+    peer.check(2 * HEAD_TIMEOUT_S + 1)
     assert peer.connection_error() is ErrorCode.SETTINGS_TIMEOUT
     await peer.end()
 
 
 # -- frames that end the connection
 
-TOO_LONG = connection.LARGEST_FRAME + 1
+TOO_LONG = LARGEST_FRAME + 1
 OF_CONNECTIONS: dict[str, tuple[bytes, ErrorCode]] = {
     "a frame larger than allowed": (head_only(DATA, TOO_LONG, 1), SIZE),
     "an unknown frame larger than allowed": (head_only(77, TOO_LONG), SIZE),
@@ -214,7 +216,7 @@ async def test_continuations_of_more_bytes_than_headers_have_end_the_connection(
 @pytest.mark.parametrize("begun", [frame(HEADERS, 0, 1, b"\x83"), head_only(HEADERS, 100, 1)], ids=["headers", "frame"])
 async def test_headers_that_are_trickled_end_the_connection(peer: Peer, begun: bytes) -> None:
     peer.send(begun)
-    peer.check(connection.HEAD_TIMEOUT_S - 1)
+    peer.check(HEAD_TIMEOUT_S - 1)
     assert not peer.transport.is_ended
     peer.check(2)
     assert peer.connection_error() is CALM
@@ -225,7 +227,7 @@ async def test_a_body_may_come_slowly_while_its_call_has_time(peer: Peer) -> Non
     sent = data(stream, prefixed(b"hello"), end=True)
     peer.send(sent[:12])
     for part in sent[12:-1]:
-        peer.check(connection.HEAD_TIMEOUT_S + 1)
+        peer.check(HEAD_TIMEOUT_S + 1)
         peer.send(bytes([part]))
     peer.send(sent[-1:])
     assert (await peer.answer(stream))[1] == prefixed(b"hello")
@@ -421,6 +423,7 @@ FLOODS: dict[str, Callable[[Peer, int], bytes]] = {
     "pings": lambda peer, _: frame(PING, 0, 0, bytes(8)),
     "echoes": lambda peer, _: frame(PING, 1, 0, bytes(8)),
     "settings": lambda peer, _: frame(SETTINGS, 0, 0),
+    "acknowledgements": lambda peer, _: AGREED,
     "priorities": lambda peer, _: frame(PRIORITY, 0, 1, bytes(5)),
     "unknown frames": lambda peer, _: frame(200, 0, 0),
     "empty data": lambda peer, stream: data(stream, b""),
@@ -531,6 +534,17 @@ async def test_a_stream_waits_for_a_client_that_does_not_read(peer: Peer) -> Non
     peer.send(reset(stream))
     await settle()
     assert peer.service.cancelled == 1
+
+
+async def test_a_connection_that_fails_says_nothing_more(peer: Peer) -> None:
+    """Although the end of one call makes room for another."""
+    streams = [peer.open() for _ in range(4)]
+    peer.send(*(data(stream, prefixed(bytes(2**20))[:10]) for stream in streams))
+    assert peer.connection.reserve._waiting
+    peer.send(window(0, 0))
+    assert peer.connection_error() is PROTOCOL
+    await settle()
+    assert peer.read() == []
 
 
 # -- clients that are gone

