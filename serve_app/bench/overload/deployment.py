@@ -1,0 +1,111 @@
+"""The deployment that is overloaded, as a spec, and the same model as a guide to Triton would configure it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+MODEL = "sleeper"
+CODE = Path(__file__).with_name("sleeping_model.py")
+BATCH = 8
+# Of each replica: two batches for the model, and four that wait for their turn.
+REPLICAS, ONGOING, QUEUED = 2, 2 * BATCH, 4 * BATCH
+# Less than ONGOING, so that what is urgent finds a place at once.
+BULK_ONGOING = 12
+FLOOR = 0.10
+# The share of a full batch's time that any batch takes; the rest is that of its items.
+_FIXED = 10 / 14
+
+
+@dataclass(frozen=True)
+class Sleeper:
+    """A model that takes `batch_time` seconds for a full batch of 8."""
+
+    batch_time: float
+
+    @property
+    def capacity(self) -> float:
+        """Requests a second."""
+        return BATCH / self.batch_time
+
+    @property
+    def bound_s(self) -> float:
+        """How long the last of all that may be in the deployment at a time waits for its answer, in seconds."""
+        return REPLICAS * (ONGOING + QUEUED) / self.capacity
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """Of the sleeping model."""
+        fixed = self.batch_time * _FIXED
+        return {"batch_us": f"{fixed * 1e6:.0f}", "item_us": f"{(self.batch_time - fixed) / BATCH * 1e6:.0f}"}
+
+
+def spec_of(sleeper: Sleeper, profile: Mapping[str, Any], ports: Mapping[str, int]) -> dict[str, Any]:
+    """The spec. `profile` is an entry of another spec's `profiles`; `ports` are those of http, grpc, ray, dashboard."""
+    return {
+        "application": "overload",
+        "service": {
+            "sla": "2s",
+            "host": "127.0.0.1",
+            "port": ports["http"],
+            "grpc": {"port": ports["grpc"]},
+            "upload_limit": "1MiB",
+            "request_limit": "1MiB",
+            "retry_after": "1s",
+        },
+        "ray": {"port": ports["ray"], "dashboard_port": ports["dashboard"], "object_store": "128MiB"},
+        "tiers": {
+            "interactive": {"priority": 1},
+            "standard": {"priority": 2, "default": True},
+            "bulk": {"priority": 3, "floor": f"{FLOOR:.0%}", "max_ongoing_requests": BULK_ONGOING},
+        },
+        "profiles": {"embedded": dict(profile)},
+        "ingress": {
+            "count": REPLICAS,
+            "cpus": 0.1,
+            "memory": "512MiB",
+            "max_ongoing_requests": ONGOING,
+            "max_queued_requests": QUEUED,
+        },
+        "models": {
+            MODEL: {
+                "backend": "python",
+                "inputs": {"x": "float32[1]"},
+                "outputs": {"y": "float32[1]"},
+                "max_batch": BATCH,
+                "latency_budget": f"{4 * sleeper.batch_time * 1e3:.0f}ms",
+                "batching": {"queue_delay": "2ms"},
+                "parameters": sleeper.parameters,
+                "exposed": True,
+            }
+        },
+        "stages": {},
+        "pipelines": {},
+    }
+
+
+def bare_config(sleeper: Sleeper) -> str:
+    """config.pbtxt of the same model with what guides to Triton say about overload: priorities, and bounded queues."""
+    parameters = " ".join(
+        f'parameters {{ key: "{name}" value {{ string_value: "{value}" }} }}'
+        for name, value in sleeper.parameters.items()
+    )
+    return f"""name: "{MODEL}" backend: "python" max_batch_size: {BATCH}
+input [{{ name: "x" data_type: TYPE_FP32 dims: [1] }}]
+output [{{ name: "y" data_type: TYPE_FP32 dims: [1] }}]
+instance_group [{{ kind: KIND_CPU count: 1 }}]
+dynamic_batching {{
+  max_queue_delay_microseconds: 2000
+  priority_levels: 3
+  default_priority_level: 2
+  default_queue_policy {{
+    timeout_action: REJECT
+    default_timeout_microseconds: 2000000
+    allow_timeout_override: true
+    max_queue_size: {REPLICAS * (ONGOING + QUEUED)}
+  }}
+}}
+{parameters}
+"""
