@@ -52,13 +52,20 @@ def copy_project(source: Project, root: Path, models: Mapping[str, AddedModel]) 
 
 @contextmanager
 def deployed(source: Project, models: Mapping[str, AddedModel], progress: Progress) -> Iterator[Project]:
-    """Such a copy, up and running within the block; everything of it is ended after that, whatever happens."""
+    """Such a copy, up and running within the block."""
     with tempfile.TemporaryDirectory(prefix="tandem-bench-") as folder:
         project = copy_project(source, Path(folder) / "project", models)
-        try:
-            up(project, "embedded", progress, sample=False)
+        with running(project, progress):
             yield project
-        finally:
-            with undisturbed():
-                down(project, progress)
-                shutil.rmtree(home(project), ignore_errors=True)
+
+
+@contextmanager
+def running(project: Project, progress: Progress) -> Iterator[None]:
+    """The project, up and running within the block; everything of it is ended after that, whatever happens."""
+    try:
+        up(project, "embedded", progress, sample=False)
+        yield
+    finally:
+        with undisturbed():
+            down(project, progress)
+            shutil.rmtree(home(project), ignore_errors=True)

@@ -83,9 +83,7 @@ async def offer(streams: Mapping[str, Stream], moments: list[tuple[float, str]],
 
 async def _obey(order: Mapping[str, Any]) -> dict[str, Any]:
     given = order["streams"]
-    streams = {
-        tier: Stream(order["address"], each["metadata"], each["priority"]) for tier, each in given.items()
-    }
+    streams = {tier: Stream(order["address"], each["metadata"], each["priority"]) for tier, each in given.items()}
     try:
         await asyncio.gather(*(each.connect() for each in streams.values()))
         _tell({})

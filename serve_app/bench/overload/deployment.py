@@ -1,15 +1,17 @@
-"""The deployment that is overloaded, as a spec, and the same model as a guide to Triton would configure it."""
+"""The deployment that is overloaded, as a spec, and the same model as configured by hand for Triton alone."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 MODEL = "sleeper"
 CODE = Path(__file__).with_name("sleeping_model.py")
 BATCH = 8
+QUEUE_DELAY_MS = 2
+TIERS = {"interactive": 1, "standard": 2, "bulk": 3}
 # Of each replica: two batches for the model, and four that wait for their turn.
 REPLICAS, ONGOING, QUEUED = 2, 2 * BATCH, 4 * BATCH
 # Less than ONGOING, so that what is urgent finds a place at once.
@@ -21,14 +23,22 @@ _FIXED = 10 / 14
 
 @dataclass(frozen=True)
 class Sleeper:
-    """A model that takes `batch_time` seconds for a full batch of 8."""
+    """A model that takes `batch_time` seconds for a full batch of 8, of which `overhead` are the python backend's own.
+
+    An accelerator's backend has next to none, so the model sleeps that much less.
+    """
 
     batch_time: float
+    overhead: float = 0.0
 
     @property
     def capacity(self) -> float:
         """Requests a second."""
         return BATCH / self.batch_time
+
+    def answering(self, rate: float) -> Sleeper:
+        """The same, where so many requests a second were answered when there were always enough."""
+        return replace(self, overhead=max(0.0, BATCH / rate - self.batch_time))
 
     @property
     def bound_s(self) -> float:
@@ -39,7 +49,8 @@ class Sleeper:
     def parameters(self) -> dict[str, str]:
         """Of the sleeping model."""
         fixed = self.batch_time * _FIXED
-        return {"batch_us": f"{fixed * 1e6:.0f}", "item_us": f"{(self.batch_time - fixed) / BATCH * 1e6:.0f}"}
+        item = (self.batch_time - fixed) / BATCH
+        return {"batch_us": f"{(fixed - self.overhead) * 1e6:.0f}", "item_us": f"{item * 1e6:.0f}"}
 
 
 def spec_of(sleeper: Sleeper, profile: Mapping[str, Any], ports: Mapping[str, int]) -> dict[str, Any]:
@@ -57,9 +68,9 @@ def spec_of(sleeper: Sleeper, profile: Mapping[str, Any], ports: Mapping[str, in
         },
         "ray": {"port": ports["ray"], "dashboard_port": ports["dashboard"], "object_store": "128MiB"},
         "tiers": {
-            "interactive": {"priority": 1},
-            "standard": {"priority": 2, "default": True},
-            "bulk": {"priority": 3, "floor": f"{FLOOR:.0%}", "max_ongoing_requests": BULK_ONGOING},
+            "interactive": {"priority": TIERS["interactive"]},
+            "standard": {"priority": TIERS["standard"], "default": True},
+            "bulk": {"priority": TIERS["bulk"], "floor": f"{FLOOR:.0%}", "max_ongoing_requests": BULK_ONGOING},
         },
         "profiles": {"embedded": dict(profile)},
         "ingress": {
@@ -76,7 +87,7 @@ def spec_of(sleeper: Sleeper, profile: Mapping[str, Any], ports: Mapping[str, in
                 "outputs": {"y": "float32[1]"},
                 "max_batch": BATCH,
                 "latency_budget": f"{4 * sleeper.batch_time * 1e3:.0f}ms",
-                "batching": {"queue_delay": "2ms"},
+                "batching": {"queue_delay": f"{QUEUE_DELAY_MS}ms"},
                 "parameters": sleeper.parameters,
                 "exposed": True,
             }
@@ -86,18 +97,9 @@ def spec_of(sleeper: Sleeper, profile: Mapping[str, Any], ports: Mapping[str, in
     }
 
 
-def bare_config(sleeper: Sleeper) -> str:
-    """config.pbtxt of the same model with what guides to Triton say about overload: priorities, and bounded queues."""
-    parameters = " ".join(
-        f'parameters {{ key: "{name}" value {{ string_value: "{value}" }} }}'
-        for name, value in sleeper.parameters.items()
-    )
-    return f"""name: "{MODEL}" backend: "python" max_batch_size: {BATCH}
-input [{{ name: "x" data_type: TYPE_FP32 dims: [1] }}]
-output [{{ name: "y" data_type: TYPE_FP32 dims: [1] }}]
-instance_group [{{ kind: KIND_CPU count: 1 }}]
-dynamic_batching {{
-  max_queue_delay_microseconds: 2000
+def policies() -> str:
+    """What guides to Triton say about overload: priorities, and queues with bounds and timeouts."""
+    return f"""
   priority_levels: 3
   default_priority_level: 2
   default_queue_policy {{
@@ -105,7 +107,23 @@ dynamic_batching {{
     default_timeout_microseconds: 2000000
     allow_timeout_override: true
     max_queue_size: {REPLICAS * (ONGOING + QUEUED)}
-  }}
+  }}"""
+
+
+def bare_config(sleeper: Sleeper, policy: str) -> str:
+    """config.pbtxt of the same model by itself."""
+    parameters = "\n".join(
+        f'parameters {{ key: "{name}" value {{ string_value: "{value}" }} }}'
+        for name, value in sleeper.parameters.items()
+    )
+    return f"""name: "{MODEL}"
+backend: "python"
+max_batch_size: {BATCH}
+input [{{ name: "x" data_type: TYPE_FP32 dims: [1] }}]
+output [{{ name: "y" data_type: TYPE_FP32 dims: [1] }}]
+instance_group [{{ kind: KIND_CPU count: 1 }}]
+dynamic_batching {{
+  max_queue_delay_microseconds: {QUEUE_DELAY_MS * 1000}{policy}
 }}
 {parameters}
 """

@@ -15,7 +15,9 @@ class TritonPythonModel:
 
     def initialize(self, args: Mapping[str, str]) -> None:
         parameters = json.loads(args["model_config"])["parameters"]
-        self._batch_s, self._item_s = (float(parameters[name]["string_value"]) / 1e6 for name in ("batch_us", "item_us"))
+        self._batch_s, self._item_s = (
+            float(parameters[name]["string_value"]) / 1e6 for name in ("batch_us", "item_us")
+        )
 
     def execute(self, requests: Sequence[Any]) -> list[Any]:
         until = time.monotonic() + self._batch_s + self._item_s * len(requests)
