@@ -9,6 +9,8 @@ from typing import Any
 
 import triton_python_backend_utils as pb_utils
 
+from serve_app.triton.backend.tensors import read, write
+
 
 class TritonPythonModel:
     """`batch_us` and `item_us` among the model's parameters are microseconds."""
@@ -21,11 +23,6 @@ class TritonPythonModel:
 
     def execute(self, requests: Sequence[Any]) -> list[Any]:
         until = time.monotonic() + self._batch_s + self._item_s * len(requests)
-        answers = [
-            pb_utils.InferenceResponse(
-                [pb_utils.Tensor("y", pb_utils.get_input_tensor_by_name(request, "x").as_numpy())]
-            )
-            for request in requests
-        ]
+        answers = [pb_utils.InferenceResponse([write("y", read(request, "x"))]) for request in requests]
         time.sleep(max(0.0, until - time.monotonic()))
         return answers
