@@ -22,7 +22,7 @@ NO_SERVICE = "no service at {} ({}); start it with `tandem up`, or name it with 
 class Work:
     """What Triton has counted of one model: requests, their items, runs, and nanoseconds over all requests.
 
-    `unanswered` requests, wake-up requests among them, are not part of the others.
+    `dropped` are requests that had waited in a queue, wake-up requests among them; the others are of those answered.
     """
 
     requests: int = 0
@@ -30,7 +30,7 @@ class Work:
     runs: int = 0
     queue_ns: int = 0
     compute_ns: int = 0
-    unanswered: int = 0
+    dropped: int = 0
 
     def since(self, before: Work) -> Work:
         return Work(
@@ -39,7 +39,7 @@ class Work:
             self.runs - before.runs,
             self.queue_ns - before.queue_ns,
             self.compute_ns - before.compute_ns,
-            self.unanswered - before.unanswered,
+            self.dropped - before.dropped,
         )
 
 
@@ -131,5 +131,5 @@ def _sum(versions: list[Any]) -> Work:
         runs=sum(version.execution_count for version in versions),
         queue_ns=sum(each.queue.ns for each in spent),
         compute_ns=sum(each.compute_input.ns + each.compute_infer.ns + each.compute_output.ns for each in spent),
-        unanswered=sum(each.fail.count for each in spent),
+        dropped=sum(each.fail.count for each in spent),
     )

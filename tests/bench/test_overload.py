@@ -186,7 +186,7 @@ def comparison() -> Comparison:
 
     def side(batch_time: float) -> dict[str, Outcome]:
         offered = Offered(found.load, list(burst(batch_time)), 0.25, 0.75)
-        return {found.load.name: Outcome(offered, list(found.judge(offered)), Work(320, 320, 40, unanswered=80))}
+        return {found.load.name: Outcome(offered, list(found.judge(offered)), Work(320, 320, 40, dropped=80))}
 
     return Comparison(SLEEPER, 4, {"Tandem": side(0.014), "Triton alone": side(0.2)})
 
@@ -207,4 +207,4 @@ def test_json_holds_every_figure() -> None:
     assert [goal["met"] for goal in load["goals"]] == [False, False, True]
     assert (found["clients"], found["capacity"]) == (4, SLEEPER.capacity)
     assert load["tiers"]["standard"]["answered"] == BURST * BURSTS
-    assert load["triton"]["unanswered"] == 80
+    assert load["triton"]["dropped"] == 80

