@@ -181,7 +181,7 @@ def test_nothing_to_measure_is_wrong_usage() -> None:
 
 def test_the_help_names_the_commands_and_what_may_be_left_out() -> None:
     shown = " ".join(bench("--help").stdout.split())
-    assert "bench TARGET | COMMAND [ARGS]..." in shown
+    assert "TARGET | COMMAND [ARGS]..." in shown
     assert "tandem bench target --help" in shown
 
 
