@@ -51,17 +51,15 @@ def copy_project(source: Project, root: Path, models: Mapping[str, AddedModel]) 
 
 
 @contextmanager
-def deployed(source: Project, models: Mapping[str, AddedModel], progress: Progress) -> Iterator[Project]:
-    """Such a copy, up and running within the block."""
+def copied(source: Project, models: Mapping[str, AddedModel]) -> Iterator[Project]:
+    """Such a copy within the block, in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="tandem-bench-") as folder:
-        project = copy_project(source, Path(folder) / "project", models)
-        with running(project, progress):
-            yield project
+        yield copy_project(source, Path(folder) / "project", models)
 
 
 @contextmanager
 def running(project: Project, progress: Progress) -> Iterator[None]:
-    """The project, up and running within the block; everything of it is ended after that, whatever happens."""
+    """The copy is up within the block; everything of it is ended after that, whatever happens."""
     try:
         up(project, "embedded", progress, sample=False)
         yield
@@ -69,3 +67,10 @@ def running(project: Project, progress: Progress) -> Iterator[None]:
         with undisturbed():
             down(project, progress)
             shutil.rmtree(home(project), ignore_errors=True)
+
+
+@contextmanager
+def deployed(source: Project, models: Mapping[str, AddedModel], progress: Progress) -> Iterator[Project]:
+    """A copy that is up within the block, and of which nothing is left after it."""
+    with copied(source, models) as project, running(project, progress):
+        yield project

@@ -14,7 +14,7 @@ from serve_app.signals import end_on_signals
 @click.command()
 @click.option(
     "--batch-time",
-    type=click.FloatRange(5, 200),
+    type=click.FloatRange(5, 60),
     default=14.0,
     show_default=True,
     help="Milliseconds of a full batch of 8. More of them are fewer requests to offer.",

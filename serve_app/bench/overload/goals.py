@@ -33,11 +33,8 @@ class Goal:
 
     @property
     def met(self) -> bool:
-        if self.value is None:
-            return False
-        return self.value >= (self.at_least or -math.inf) and self.value <= (
-            math.inf if self.at_most is None else self.at_most
-        )
+        value, least, most = self.value, self.at_least, self.at_most
+        return value is not None and (least is None or value >= least) and (most is None or value <= most)
 
 
 @dataclass(frozen=True)

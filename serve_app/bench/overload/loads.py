@@ -19,7 +19,7 @@ class Load:
     settling: float = 0.0
 
     def of_client(self, client: int, clients: int) -> dict[str, Moments]:
-        """What one of so many client processes sends: every so manieth request."""
+        """What one of so many client processes sends: of four, every fourth request."""
         return {tier: moments[client::clients] for tier, moments in self.moments.items()}
 
 
