@@ -12,9 +12,9 @@ CODE = Path(__file__).with_name("sleeping_model.py")
 BATCH = 8
 QUEUE_DELAY_MS = 2
 TIERS = {"interactive": 1, "standard": 2, "bulk": 3}
-# Of each replica: two batches for the model, and four that wait for their turn.
-REPLICAS, ONGOING, QUEUED = 2, 2 * BATCH, 4 * BATCH
-# Less than ONGOING, so that what is urgent finds a place at once.
+# Of each replica: three batches for the model, and three that wait for their turn.
+REPLICAS, ONGOING, QUEUED = 2, 3 * BATCH, 3 * BATCH
+# Half of ONGOING, so that what is urgent finds a place at once.
 BULK_ONGOING = 12
 FLOOR = 0.10
 # The share of a full batch's time that any batch takes; the rest is that of its items.
