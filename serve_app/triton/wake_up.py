@@ -8,7 +8,13 @@ microsecond, and is dropped when the next batch is formed.
 
 One is sent shortly after an answer, for the requests of this process that still wait, and one after every `BACKSTOP_S`,
 for those that wait behind another process's requests. None is sent while requests follow each other anyway: what is
-accepted after a batch has ended wakes the batcher as well. What Triton refuses does not.
+accepted after a batch has ended wakes the batcher as well. What Triton refuses does not. A request that is answered
+within `BACKSTOP_S`, with no other beside it, causes none.
+
+Measured on Triton 2.51 with a model that sleeps 14 ms for a batch of 8, of which two or four processes had 32 requests
+outstanding: 490 to 537 answers a second, as many as without any queue policy (493 and 519), whether the wake-up came 0,
+0.2, 0.5 or 1 ms after an answer, and whether the backstop was 2, 5 or 20 ms; at 2 ms it is 1,636 requests a second
+instead of 239, for nothing. From four processes a batch has up to four of them, from two ingresses 2.5.
 """
 
 from __future__ import annotations

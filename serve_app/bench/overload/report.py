@@ -12,7 +12,7 @@ import psutil
 from serve_app.bench.overload.goals import Goal, tallies
 from serve_app.bench.overload.run import Comparison, Outcome
 
-_NAME, _CELL = 28, 20
+_NAME, _CELL = 30, 20
 
 
 def table(found: Comparison) -> str:
