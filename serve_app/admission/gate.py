@@ -132,22 +132,16 @@ class Gate:
         return sum(self._working.values())
 
     def _is_free(self, priority: int) -> bool:
-        if self._at_once >= self._concurrency.limit:
-            return False
-        left = self._limits.max_ongoing(priority) - self._working[priority]
-        return left > self._limits.kept_ongoing(priority) or (left > 0 and self._is_for_floor(priority))
+        return self._at_once < self._concurrency.limit and self._working[priority] < self._limits.max_ongoing(priority)
 
     def _begin(self, request: Request, now: float) -> None:
         queue, priority = self.queue, request.priority
-        request.for_floor = self._is_for_floor(priority)
+        request.for_floor = queue.is_due(priority) and self._has_more_urgent(priority)
         queue.begun(priority, self._times.mean(request.kind) or _UNKNOWN_COST)
         request.began = now
         self._working[priority] += 1
 
-    def _is_for_floor(self, priority: int) -> bool:
-        """Whether what begins of the tier now does so beside more urgent work."""
-        if not self.queue.is_due(priority):
-            return False
+    def _has_more_urgent(self, priority: int) -> bool:
         if any(count for each, count in self._working.items() if each < priority):
             return True
         return self.queue.next(lambda each: each < priority) is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
@@ -85,13 +84,6 @@ class AdmissionLimits:
         """Of a tier."""
         own = self._tier(priority).max_ongoing_requests
         return self.max_ongoing_requests if own is None else own
-
-    def kept_ongoing(self, priority: int) -> int:
-        """Of a tier's own `max_ongoing_requests`, how many are for its floor: the others may be stuck in Triton, whose
-        order is strict.
-        """
-        own, floor = self._tier(priority).max_ongoing_requests, self.floors.get(priority)
-        return 0 if own is None or floor is None else max(0, min(math.ceil(floor * own), own - 1))
 
     def max_queued(self, priority: int) -> int:
         """Of a tier."""

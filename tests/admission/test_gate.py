@@ -56,19 +56,6 @@ def test_a_place_to_wait_is_kept_for_a_tier_with_a_floor() -> None:
     assert events.code("urgent") == "service_full"
 
 
-def test_a_tiers_own_bound_leaves_room_for_its_floor() -> None:
-    """What is begun before more urgent work comes may wait in Triton as long as that comes."""
-    events = Events(limits(4, 8, TierLimits(1), TierLimits(2, max_ongoing_requests=2, floor=0.5)))
-    for name in ("stuck", "bulk"):
-        events.come(name, 2)
-    assert (events.working, events.waiting) == (["stuck"], ["bulk"])
-    for name in ("a", "b", "c", "d"):
-        events.come(name, 1)
-    events.end("a")
-    assert (events.working, events.waiting) == (["stuck", "b", "c", "bulk"], ["d"])
-    assert events.requests["bulk"].for_floor
-
-
 def test_a_tier_has_bounds_of_its_own() -> None:
     tiers = TierLimits(1, 3, 10), TierLimits(2, 1, 1)
     events = Events(limits(3, 10, *tiers))

@@ -43,16 +43,6 @@ def test_a_floor_keeps_its_share_of_the_places_to_wait_but_never_all(
 
 
 @pytest.mark.parametrize(
-    ("own", "floor", "kept"), [(12, 0.1, 2), (2, 0.9, 1), (1, 0.5, 0), (0, 0.5, 0), (None, 0.5, 0), (12, None, 0)]
-)
-def test_a_floor_keeps_its_share_of_the_tiers_own_bound_but_never_all(
-    own: int | None, floor: float | None, kept: int
-) -> None:
-    found = AdmissionLimits(32, 64, 429, 1.0, tiers=[TierLimits(1), TierLimits(2, own, None, floor)])
-    assert found.kept_ongoing(2) == kept
-
-
-@pytest.mark.parametrize(
     ("admission", "sla", "within"),
     [
         ({}, "8s", {"/v2": 2.64, "/v1/echo": 2.64}),
