@@ -27,9 +27,10 @@ import cv2
 import httpx
 import numpy as np
 import psutil
-import yaml
 
 from serve_app.artefacts import find_triton
+from serve_app.bench import scratch
+from serve_app.bench.scratch import AddedModel
 from serve_app.cluster.head import find_head, processes
 from serve_app.kyc.alignment import align
 from serve_app.project import Project
@@ -119,18 +120,8 @@ def answers(url: str, body: bytes | None = None) -> Callable[[], bool]:
 
 def copy_project(place: Place) -> None:
     """The checkout's project, with `batch_add_model`, on free ports."""
-    checkout = HERE.parent
-    for name in ("cluster", "model_repository"):
-        shutil.copytree(checkout / name, place.project / name)
-    (place.project / "model_repository" / "batch_add_model" / "1").mkdir(parents=True)
-    code = place.project / "model_repository" / "batch_add_model" / "1" / "model.py"
-    shutil.copy(HERE / "batch_add_model" / "model.py", code)
-    file = place.project / "cluster" / "spec.yaml"
-    spec = yaml.safe_load(file.read_text())
-    spec["models"]["batch_add_model"] = TINY
-    spec["service"]["port"], spec["service"]["grpc"]["port"] = launch.free_port(), launch.free_port()
-    spec["ray"]["port"], spec["ray"]["dashboard_port"] = launch.free_port(), launch.free_port()
-    file.write_text(yaml.safe_dump(spec, sort_keys=False))
+    tiny_model = AddedModel(TINY, HERE / "batch_add_model" / "model.py")
+    scratch.copy_project(Project(HERE.parent), place.project, {"batch_add_model": tiny_model})
 
 
 @contextlib.contextmanager

@@ -6,7 +6,6 @@ import io
 import json
 import os
 import shutil
-import signal
 import sys
 from pathlib import Path
 from typing import Any, Literal
@@ -29,6 +28,7 @@ from serve_app.project import (
 )
 from serve_app.render import SPEC_FILE
 from serve_app.reports import FORMATS, render_text
+from serve_app.signals import end_on_signals
 from serve_app.spec import SpecError
 from serve_app.spec.load import Report
 from serve_app.triton.error import TritonError
@@ -152,16 +152,10 @@ def _tried(report: Report, path: Path) -> Report:
     if report.spec is None or report.errors:
         click.echo("not tried live: correct the errors first", err=True)
         return report
-    _end_on_signals()
+    end_on_signals()
     faults = live_faults(project, report.spec, timed_progress(to_stderr=True))
     report = report.adding(faults)
     return report if any(fault.rule is UNCHECKED for fault in faults) else report.settled("L")
-
-
-def _end_on_signals() -> None:
-    """Let a supervisor's SIGTERM and a lost terminal interrupt like Ctrl-C, so that what was started is ended."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda received, frame: sys.exit(128 + received))
 
 
 def _from_here(path: Path) -> Path:
@@ -218,7 +212,7 @@ def up(given: Path | None, profile: Literal["embedded"], sample: bool) -> None:
     """Prepare the weights, render, start Ray, deploy, and wait until requests are answered."""
     from serve_app.cluster.up import up as bring_up
 
-    _end_on_signals()
+    end_on_signals()
     bring_up(find_project(given), profile, timed_progress(), sample=sample)
 
 

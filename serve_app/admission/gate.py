@@ -59,14 +59,23 @@ class Gate:
     def enter(self, request: Request, now: float) -> None:
         """It is here, until it leaves. Problem where it could not be worked on: its body need not be read then.
 
-        What is less urgent, and perhaps still being sent, takes nobody's room.
+        What is less urgent, and perhaps still being sent, takes nobody's room but what is kept for it.
         """
-        most = self._limits.max_ongoing_requests + self._limits.max_queued_requests
-        if sum(count for each, count in self._here.items() if each <= request.priority) >= most:
+        if self._taken(request.priority) >= self._limits.max_ongoing_requests + self._limits.max_queued_requests:
             raise self._full(request)
         if not self._is_free(request.priority):
             self._expect(request, now)
         self._here[request.priority] += 1
+
+    def _taken(self, priority: int) -> int:
+        """How much of all room a new request of the tier cannot have."""
+        taken = sum(count for each, count in self._here.items() if each <= priority)
+        for each, kept in self._limits.kept.items():
+            if each > priority:
+                taken += kept
+            elif each < priority:
+                taken += max(0, kept - self._here[each])
+        return taken
 
     def leave(self, request: Request) -> None:
         """A request that had entered is no longer here."""
@@ -153,8 +162,10 @@ class Gate:
         first of its tier may wait however long others take, so that no estimate keeps a whole tier out.
         """
         waiting = self.queue.count(request.priority)
-        is_full = len(self.queue) >= self._limits.max_queued_requests
-        other = self.queue.least_urgent(request.priority) if is_full else None
+        kept = self._limits.kept
+        unused = sum(max(0, n - self.queue.count(each)) for each, n in kept.items() if each != request.priority)
+        is_full = len(self.queue) + unused >= self._limits.max_queued_requests
+        other = self.queue.least_urgent(request.priority, kept) if is_full else None
         if waiting >= self._limits.max_queued(request.priority) or (is_full and other is None):
             raise self._full(request)
         if self._is_too_late(request, now, _MARGIN * self._wait(request) if waiting else 0.0):

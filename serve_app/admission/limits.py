@@ -90,6 +90,16 @@ class AdmissionLimits:
         own = self._tier(priority).max_queued_requests
         return self.max_queued_requests if own is None else own
 
+    @cached_property
+    def kept(self) -> Mapping[int, int]:
+        """Places to wait that are kept for tiers with a floor, by priority: who never waits gets no share either."""
+        kept: dict[int, int] = {}
+        for priority, floor in self.floors.items():
+            left = self.max_queued_requests - sum(kept.values()) - 1  # one place is anybody's
+            share = max(1, int(floor * self.max_queued_requests))
+            kept[priority] = max(0, min(share, self.max_queued(priority), left))
+        return kept
+
     def work_within(self, kind: str) -> float | None:
         """Seconds that the work on a request of this kind may take; None where nothing depends on it."""
         return self.work_within_s.get(kind, self.work_within_s.get(MODELS))

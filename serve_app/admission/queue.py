@@ -72,12 +72,12 @@ class Queue:
         }
         return sum(each for tier, each in work.items() if tier < priority), work.get(priority, 0.0)
 
-    def least_urgent(self, below: int) -> Request | None:
-        """The newest of the least urgent tier of those less urgent than `below`."""
+    def least_urgent(self, below: int, kept: Mapping[int, int]) -> Request | None:
+        """The newest of the least urgent tier of those less urgent than `below`, that has more than is kept for it."""
         for priority, tier in reversed(self._tiers.items()):
             if priority <= below:
                 return None
-            if tier.requests:
+            if len(tier.requests) > kept.get(priority, 0):
                 return next(reversed(tier.requests))
         return None
 

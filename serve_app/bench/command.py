@@ -1,4 +1,4 @@
-"""The command `tandem bench`."""
+"""The commands of `tandem bench`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from pathlib import Path
 import click
 
 from serve_app.bench.error import BenchError
+from serve_app.bench.overload.command import overload
 from serve_app.progress import timed_progress
 from serve_app.project import find_project
 from serve_app.spec import Spec
+
+TARGET = "target"
 
 
 def _part(value: str) -> tuple[str, Path]:
@@ -33,7 +36,27 @@ def _require_exposed(spec: Spec, model: str) -> None:
         raise BenchError(f"{model} is not exposed: write `exposed: true` in its entry of the spec, and deploy that")
 
 
-@click.command()
+class _Bench(click.Group):
+    """What names no command of the group is the TARGET of its first one, which may be left out."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        known = args[:1] and args[0] in {*self.commands, *ctx.help_option_names}
+        return super().parse_args(ctx, args if known else [TARGET, *args])
+
+
+@click.group(cls=_Bench, subcommand_metavar="TARGET | COMMAND [ARGS]...")
+def bench() -> None:
+    """Measure a service from outside.
+
+    \b
+      tandem bench arcface --clients 8     a service that runs: a model's name or a route, with the files to post
+
+    That is `tandem bench target arcface`, without the word; `tandem bench target --help` has its options. The other
+    commands bring up a copy of the project on free ports, measure that, and end it.
+    """
+
+
+@bench.command(TARGET, short_help="A service that runs: how much it answers, how fast, and what it refuses.")
 @click.argument("what", metavar="TARGET")
 @click.option(
     "--file",
@@ -76,7 +99,7 @@ def _require_exposed(spec: Spec, model: str) -> None:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 @click.pass_obj
-def bench(
+def target(
     given: Path | None,
     what: str,
     files: tuple[str, ...],
@@ -131,11 +154,14 @@ def bench(
         spec = find_project(given).spec()
         _require_exposed(spec, what)
         url = f"grpc://{spec.grpc_address}" if grpc else spec.url
-    target = Target(
+    asked = Target(
         what, url, [_part(each) for each in files], dict(map(_shape, shapes)), {} if tier is None else {"X-Tier": tier}
     )
     loads: list[Load] = [*map(ClosedLoop, clients or ([] if rates else [1])), *map(OpenLoop, rates)]
-    results = measure(target, loads, Plan(warm_up, window, windows), timed_progress(to_stderr=True))
+    results = measure(asked, loads, Plan(warm_up, window, windows), timed_progress(to_stderr=True))
     click.echo(rendered(results) if as_json else "\n".join(map(show, results)), nl=not as_json)
     if not all(result.measured.figures.answered for result in results):
         raise click.exceptions.Exit(1)
+
+
+bench.add_command(overload)

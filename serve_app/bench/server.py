@@ -20,13 +20,17 @@ NO_SERVICE = "no service at {} ({}); start it with `tandem up`, or name it with 
 
 @dataclass(frozen=True)
 class Work:
-    """What Triton has counted of one model: requests, their items, runs, and nanoseconds over all requests."""
+    """What Triton has counted of one model: requests, their items, runs, and nanoseconds over all requests.
+
+    `dropped` are requests that had waited in a queue, wake-up requests among them; the others are of those answered.
+    """
 
     requests: int = 0
     items: int = 0
     runs: int = 0
     queue_ns: int = 0
     compute_ns: int = 0
+    dropped: int = 0
 
     def since(self, before: Work) -> Work:
         return Work(
@@ -35,6 +39,7 @@ class Work:
             self.runs - before.runs,
             self.queue_ns - before.queue_ns,
             self.compute_ns - before.compute_ns,
+            self.dropped - before.dropped,
         )
 
 
@@ -126,4 +131,5 @@ def _sum(versions: list[Any]) -> Work:
         runs=sum(version.execution_count for version in versions),
         queue_ns=sum(each.queue.ns for each in spent),
         compute_ns=sum(each.compute_input.ns + each.compute_infer.ns + each.compute_output.ns for each in spent),
+        dropped=sum(each.fail.count for each in spent),
     )

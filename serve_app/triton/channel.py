@@ -7,6 +7,8 @@ Source: gRPC over HTTP/2 (grpc/doc/PROTOCOL-HTTP2.md).
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
@@ -20,6 +22,7 @@ SERVICE = "/inference.GRPCInferenceService/"
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
 _RESETS = {7: grpc.StatusCode.UNAVAILABLE, 8: grpc.StatusCode.CANCELLED}
 _LONGEST_TIMEOUT_S = 99_999.0
+_NO_METADATA: Mapping[str, str] = MappingProxyType({})
 _OPTIONS = (
     # The server is on this machine, or named by its address, whatever the environment says about a proxy.
     ("grpc.enable_http_proxy", 0),
@@ -51,10 +54,14 @@ class CallError(grpc.RpcError):  # type: ignore[misc]  # gRPC has no types
 
 
 class Channel:
-    """Calls to the server at `address`, HOST:PORT, in plain text; one that is lost is connected to anew."""
+    """Calls to the server at `address`, HOST:PORT, in plain text; a connection that is lost is made anew.
 
-    def __init__(self, address: str):
+    `metadata` goes with every call.
+    """
+
+    def __init__(self, address: str, metadata: Mapping[str, str] = _NO_METADATA):
         self.address = address
+        self._metadata = metadata
         self._connection: Http2Connection | None = None
         self._connecting = asyncio.Lock()
         self._heads: dict[str, bytes] = {}
@@ -104,6 +111,7 @@ class Channel:
                 ":authority": self.address,
                 "te": "trailers",
                 "content-type": "application/grpc",
+                **self._metadata,
             }
             head = self._heads[method] = b"".join(literal(name, value) for name, value in fields.items())
         return head + literal("grpc-timeout", f"{max(1, int(min(timeout, _LONGEST_TIMEOUT_S) * 1000))}m")

@@ -126,10 +126,10 @@ class WakeUpsOf:
         """Around each request to the model or ensemble."""
         wake_ups = self._of[name]
         if len(wake_ups) == 1:
-            return wake_ups[0].outstanding()
+            return wake_ups[0]
         stack = ExitStack()
         for each in wake_ups:
-            stack.enter_context(each.outstanding())
+            stack.enter_context(each)
         return stack
 
     def _request(self, name: str, model: ModelEntry) -> service_pb2.ModelInferRequest:

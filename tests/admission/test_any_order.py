@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -74,7 +76,9 @@ class AnyOrder(RuleBasedStateMachine):
         assert problem.retry_after is not None
         assert problem.retry_after >= self.limits.retry_after_s
         if problem.code == "service_full":  # nobody less urgent is let wait instead
-            less_urgent = [each for each in self.waiting if each.priority > request.priority]
+            kept = self.limits.kept
+            count = Counter(each.priority for each in self.waiting)
+            less_urgent = [tier for tier in count if tier > request.priority and count[tier] > kept.get(tier, 0)]
             assert not less_urgent or self.tier_is_full(request) or self.as_urgent_are_all(request)
 
     def may_begin(self, request: Request) -> bool:

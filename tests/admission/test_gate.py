@@ -44,6 +44,18 @@ def test_the_newest_of_the_least_urgent_makes_room_for_a_more_urgent_one() -> No
     assert events.code("third") == "service_full"
 
 
+def test_a_place_to_wait_is_kept_for_a_tier_with_a_floor() -> None:
+    events = Events(limits(1, 3, TierLimits(1), TierLimits(2, floor=0.2)))
+    for name in ("a", "b", "c", "d"):
+        events.come(name, 1)
+    assert (events.working, events.waiting, events.code("d")) == (["a"], ["b", "c"], "service_full")
+    events.come("bulk", 2)
+    events.come("more bulk", 2)
+    assert (events.waiting, events.code("more bulk")) == (["b", "c", "bulk"], "service_full")
+    events.come("urgent", 1)
+    assert events.code("urgent") == "service_full"
+
+
 def test_a_tier_has_bounds_of_its_own() -> None:
     tiers = TierLimits(1, 3, 10), TierLimits(2, 1, 1)
     events = Events(limits(3, 10, *tiers))

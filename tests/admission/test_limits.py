@@ -26,6 +26,23 @@ def test_a_tier_has_the_bounds_of_the_ingress_where_it_has_none_of_its_own() -> 
 
 
 @pytest.mark.parametrize(
+    ("queued", "tiers", "kept"),
+    [
+        (64, [TierLimits(1), TierLimits(2, floor=0.2), TierLimits(3, floor=0.05)], {2: 12, 3: 3}),
+        (8, [TierLimits(1), TierLimits(2, floor=0.05)], {2: 1}),
+        (8, [TierLimits(1), TierLimits(2, max_queued_requests=2, floor=0.5)], {2: 2}),
+        (2, [TierLimits(1), TierLimits(2, floor=0.6), TierLimits(3, floor=0.3)], {2: 1, 3: 0}),
+        (1, [TierLimits(1), TierLimits(2, floor=0.9)], {2: 0}),
+        (64, [TierLimits(1), TierLimits(2)], {}),
+    ],
+)
+def test_a_floor_keeps_its_share_of_the_places_to_wait_but_never_all(
+    queued: int, tiers: list[TierLimits], kept: dict[int, int]
+) -> None:
+    assert AdmissionLimits(8, queued, 429, 1.0, tiers=tiers).kept == kept
+
+
+@pytest.mark.parametrize(
     ("admission", "sla", "within"),
     [
         ({}, "8s", {"/v2": 2.64, "/v1/echo": 2.64}),

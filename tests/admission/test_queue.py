@@ -106,12 +106,23 @@ def test_who_goes_first_for_another_is_the_newest_of_the_least_urgent() -> None:
     requests = [request(priority) for priority in (3, 2, 3, 2)]
     for each in requests:
         queue.add(each)
-    assert queue.least_urgent(1) is requests[2]
-    assert queue.least_urgent(2) is requests[2]
-    assert queue.least_urgent(3) is None
+    assert queue.least_urgent(1, {}) is requests[2]
+    assert queue.least_urgent(2, {}) is requests[2]
+    assert queue.least_urgent(3, {}) is None
     queue.remove(requests[2])
     queue.remove(requests[0])
-    assert queue.least_urgent(1) is requests[3]
+    assert queue.least_urgent(1, {}) is requests[3]
+
+
+def test_nobody_goes_from_a_place_that_is_kept_for_the_tier() -> None:
+    queue = Queue({})
+    requests = [request(priority) for priority in (3, 2, 3)]
+    for each in requests:
+        queue.add(each)
+    assert queue.least_urgent(1, {3: 1}) is requests[2]
+    queue.remove(requests[2])
+    assert queue.least_urgent(1, {3: 1}) is requests[1]
+    assert queue.least_urgent(1, {2: 1, 3: 1}) is None
 
 
 def test_what_is_ahead_counts_the_more_urgent_and_its_own_tier() -> None:

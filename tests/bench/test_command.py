@@ -164,8 +164,29 @@ def test_a_model_of_the_spec_has_to_be_exposed(
     assert (result.exit_code, says in result.stderr) == (1, True), result.stderr
 
 
+def test_a_target_may_be_named_as_one_so_that_none_is_taken_for_a_command(url: str, file: str) -> None:
+    result = bench("target", "/route", "--url", url, "--file", file, *QUICK)
+    assert result.stdout.startswith("closed loop, 1 client: ")
+
+
+def test_options_may_come_before_the_target(url: str, file: str) -> None:
+    result = bench("--url", url, "--file", file, *QUICK, "/route")
+    assert result.stdout.startswith("closed loop, 1 client: ")
+
+
+def test_nothing_to_measure_is_wrong_usage() -> None:
+    result = bench()
+    assert (result.exit_code, "Missing argument 'TARGET'" in result.stderr) == (2, True)
+
+
+def test_the_help_names_the_commands_and_what_may_be_left_out() -> None:
+    shown = " ".join(bench("--help").stdout.split())
+    assert "TARGET | COMMAND [ARGS]..." in shown
+    assert "tandem bench target --help" in shown
+
+
 def test_models_of_sequences_are_said_to_be_left_out() -> None:
-    assert "not of sequences" in " ".join(bench("--help").stdout.split())
+    assert "not of sequences" in " ".join(bench("target", "--help").stdout.split())
 
 
 @pytest.mark.parametrize("scheme", ["http", "grpc"])

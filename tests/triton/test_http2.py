@@ -82,7 +82,9 @@ class Peer:
 
 
 @asynccontextmanager
-async def served(behave: Callable[[Peer], Awaitable[None]], settings: bytes | None = b"") -> AsyncIterator[Channel]:
+async def served(
+    behave: Callable[[Peer], Awaitable[None]], settings: bytes | None = b"", **metadata: str
+) -> AsyncIterator[Channel]:
     """A channel to a server that behaves so on each connection; what goes wrong in it fails the test.
 
     `settings`: what the server begins with; None where it does not.
@@ -105,7 +107,7 @@ async def served(behave: Callable[[Peer], Awaitable[None]], settings: bytes | No
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     host, port = server.sockets[0].getsockname()
-    channel = Channel(f"{host}:{port}")
+    channel = Channel(f"{host}:{port}", metadata)
     yield channel
     channel.close()
     server.close()
@@ -150,6 +152,19 @@ async def test_a_call_is_a_request_as_grpc_has_it() -> None:
 
     async with served(behave) as channel:
         assert (await infer(channel)).id == "it"
+
+
+async def test_a_channels_metadata_goes_with_every_call() -> None:
+    async def behave(peer: Peer) -> None:
+        for _ in range(2):
+            stream, headers, _ = await peer.read_request()
+            assert headers["tier"] == "bulk"
+            peer.write(peer.answer(stream, ANSWER(id="it")))
+        await peer.reader.read()
+
+    async with served(behave, tier="bulk") as channel:
+        await infer(channel)
+        await infer(channel)
 
 
 async def test_calls_share_a_connection_and_are_answered_in_any_order() -> None:

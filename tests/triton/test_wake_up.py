@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import ExitStack, suppress
 
 import pytest
 
@@ -20,8 +21,11 @@ class Clock:
         self.now = 0.0
         self.timers: list[Timer] = []
 
-    def call_later(self, delay: float, callback: Callable[[], None]) -> Timer:
-        timer = Timer(self.now + delay, callback)
+    def time(self) -> float:
+        return self.now
+
+    def call_at(self, when: float, callback: Callable[[], None]) -> Timer:
+        timer = Timer(when, callback)
         self.timers.append(timer)
         return timer
 
@@ -47,7 +51,8 @@ class Timer:
 @pytest.fixture
 async def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(asyncio.get_running_loop(), "call_later", clock.call_later)
+    monkeypatch.setattr(asyncio.get_running_loop(), "call_at", clock.call_at)
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", clock.time)
     return clock
 
 
@@ -65,7 +70,7 @@ async def test_a_request_that_is_answered_at_once_causes_none(clock: Clock) -> N
     sent = Sent()
     wake_ups = WakeUps(sent.send)
     for _ in range(100):
-        with wake_ups.outstanding():
+        with wake_ups:
             await clock.advance(BACKSTOP_S / 2)
         await clock.advance(1)
     assert sent.times == 0
@@ -74,8 +79,8 @@ async def test_a_request_that_is_answered_at_once_causes_none(clock: Clock) -> N
 async def test_an_answer_causes_one_for_those_that_still_wait(clock: Clock) -> None:
     sent = Sent()
     wake_ups = WakeUps(sent.send)
-    with wake_ups.outstanding():
-        with wake_ups.outstanding(), wake_ups.outstanding():
+    with wake_ups:
+        with wake_ups, wake_ups:
             pass
         await clock.advance(AFTER_ANSWER_S)
         assert sent.times == 1
@@ -85,7 +90,7 @@ async def test_an_answer_causes_one_for_those_that_still_wait(clock: Clock) -> N
 async def test_requests_behind_another_process_cause_one_each_backstop(clock: Clock) -> None:
     sent = Sent()
     wake_ups = WakeUps(sent.send)
-    with wake_ups.outstanding():
+    with wake_ups:
         await clock.advance(BACKSTOP_S * 5)
         assert sent.times == 5
     await clock.advance(1)
@@ -97,12 +102,41 @@ async def test_one_that_is_not_answered_yet_does_not_hold_up_the_next(clock: Clo
     """Triton answers a wake-up when it forms the next batch; waiting for that cost half a second a batch."""
     sent = Sent()
     wake_ups = WakeUps(sent.send)
-    with wake_ups.outstanding():
+    with wake_ups:
         for answers in range(1, 4):
-            with wake_ups.outstanding():
+            with wake_ups:
                 pass
             await clock.advance(AFTER_ANSWER_S)
             assert sent.times == answers
+    sent.answered.set()
+
+
+async def test_requests_that_follow_an_answer_wake_it_themselves(clock: Clock) -> None:
+    sent = Sent()
+    wake_ups = WakeUps(sent.send)
+    with ExitStack() as others:
+        others.enter_context(wake_ups)
+        for _ in range(100):
+            with wake_ups:
+                await clock.advance(AFTER_ANSWER_S / 2)
+        assert sent.times == 0
+        await clock.advance(AFTER_ANSWER_S)
+        assert sent.times == 1
+    sent.answered.set()
+
+
+async def test_requests_that_are_refused_wake_nobody(clock: Clock) -> None:
+    """Of a full queue; it has to be worked off however many more come."""
+    sent = Sent()
+    wake_ups = WakeUps(sent.send)
+    with wake_ups:
+        with wake_ups:
+            pass
+        for _ in range(10):
+            with suppress(RuntimeError), wake_ups:
+                await clock.advance(AFTER_ANSWER_S / 2)
+                raise RuntimeError("refused")
+        assert sent.times >= 1
     sent.answered.set()
 
 
