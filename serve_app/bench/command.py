@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from serve_app.bench.chaos.command import chaos
 from serve_app.bench.error import BenchError
 from serve_app.progress import timed_progress
 from serve_app.project import find_project
@@ -161,3 +162,6 @@ def target(
     click.echo(rendered(results) if as_json else "\n".join(map(show, results)), nl=not as_json)
     if not all(result.measured.figures.answered for result in results):
         raise click.exceptions.Exit(1)
+
+
+bench.add_command(chaos)

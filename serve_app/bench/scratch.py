@@ -51,14 +51,26 @@ def copy_project(source: Project, root: Path, models: Mapping[str, AddedModel]) 
 
 
 @contextmanager
-def deployed(source: Project, models: Mapping[str, AddedModel], progress: Progress) -> Iterator[Project]:
-    """Such a copy, up and running within the block; everything of it is ended after that, whatever happens."""
+def copied(source: Project, models: Mapping[str, AddedModel]) -> Iterator[Project]:
+    """Such a copy within the block, in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="tandem-bench-") as folder:
-        project = copy_project(source, Path(folder) / "project", models)
-        try:
-            up(project, "embedded", progress, sample=False)
-            yield project
-        finally:
-            with undisturbed():
-                down(project, progress)
-                shutil.rmtree(home(project), ignore_errors=True)
+        yield copy_project(source, Path(folder) / "project", models)
+
+
+@contextmanager
+def running(project: Project, progress: Progress) -> Iterator[None]:
+    """The copy is up within the block; everything of it is ended after that, whatever happens."""
+    try:
+        up(project, "embedded", progress, sample=False)
+        yield
+    finally:
+        with undisturbed():
+            down(project, progress)
+            shutil.rmtree(home(project), ignore_errors=True)
+
+
+@contextmanager
+def deployed(source: Project, models: Mapping[str, AddedModel], progress: Progress) -> Iterator[Project]:
+    """A copy that is up within the block, and of which nothing is left after it."""
+    with copied(source, models) as project, running(project, progress):
+        yield project
