@@ -40,7 +40,7 @@ def chaos(given: Path | None, names: tuple[str, ...], listed: bool, soak: float 
 
     if listed:
         for name, fault in FAULTS.items():
-            click.echo(f"{name:28} {' '.join((type(fault).__doc__ or '').split())}")
+            click.echo(f"{name:28} {' '.join((fault.__doc__ or '').split())}")
         return
     if unknown := [name for name in names if name not in FAULTS]:
         raise click.BadParameter(f"there is no {unknown[0]!r}; there are {', '.join(FAULTS)}", param_hint="--fault")

@@ -7,11 +7,11 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 
 import aiohttp
 import httpx
-import numpy as np
 
 from serve_app.bench.chaos.outcomes import GRPC, Kind, Seen, of_http
 from serve_app.bench.clients import GrpcClient, GrpcRequest
@@ -25,6 +25,7 @@ MODEL_RATE, VICTIM_RATE, ROUTE_RATE = 5.0, 1.0, 1.5
 # Beyond its SLA, after which a request without an answer has been forgotten.
 PATIENCE_S = 5.0
 MOST_WAITING = 64
+_WORD = Content("WORD", "BYTES", [1, 1], b"\4\0\0\0word")
 
 Send = Callable[[], Awaitable[tuple[Kind, str]]]
 
@@ -98,7 +99,7 @@ class Clients:
             connector=aiohttp.TCPConnector(limit=0),
             timeout=aiohttp.ClientTimeout(total=self._patience),
         )
-        message = grpc_infer(self.spec.grpc_address, STEADY, [_order(1.0)], {}).message
+        message = grpc_infer(self.spec.grpc_address, STEADY, [_WORD], {}).message
         self._grpc = GrpcClient(GrpcRequest(self.spec.grpc_address, message), 2)
         await self._grpc.__aenter__()
         return self
@@ -121,12 +122,12 @@ class Clients:
             return "reset", "connection reset or refused", b""
         return (*of_http(answer.status, content, protocol=protocol, failing=failing), content)
 
-    async def infer(self, model: str, order: float, *, failing: bool = False) -> tuple[Kind, str]:
-        """One number to a model that answers it again."""
-        tensor = {"name": "ORDER", "shape": [1, 1], "datatype": "FP32", "data": [order]}
+    async def infer(self, model: str, word: str, *, failing: bool = False) -> tuple[Kind, str]:
+        """One word to a model that answers it again."""
+        tensor = {"name": "WORD", "shape": [1, 1], "datatype": "BYTES", "data": [word]}
         body = json.dumps({"inputs": [tensor]}).encode()
         kind, code, content = await self.post(f"/v2/models/{model}/infer", body, {}, failing=failing)
-        if kind == "answered" and json.loads(content)["outputs"][0]["data"] != [order]:
+        if kind == "answered" and json.loads(content)["outputs"][0]["data"] != [word]:
             return "undocumented", "200 with another answer"
         return kind, code
 
@@ -141,10 +142,6 @@ class Clients:
         return kind, code
 
 
-def _order(value: float) -> Content:
-    return Content("ORDER", "FP32", [1, 1], np.float32(value).tobytes())
-
-
 async def targets(clients: Clients, pictures: Sequence[Path]) -> list[Target]:
     """The steady model over both protocols, the one that is made to misbehave, and the routes that can judge a sample.
 
@@ -157,13 +154,13 @@ async def targets(clients: Clients, pictures: Sequence[Path]) -> list[Target]:
             if await send() == ("answered", "200"):
                 routes.append((name, send))
                 break
-    counter = iter(range(1, 2**23))
+    numbers = count()
 
     async def steady() -> tuple[Kind, str]:
-        return await clients.infer(STEADY, float(next(counter)))
+        return await clients.infer(STEADY, f"word {next(numbers)}")
 
     async def victim() -> tuple[Kind, str]:
-        return await clients.infer(VICTIM, float(next(counter)))
+        return await clients.infer(VICTIM, f"word {next(numbers)}")
 
     return [
         Target("HTTP", MODEL_RATE, steady),

@@ -1,4 +1,4 @@
-"""A model for Triton's python backend that answers what it is sent, and misbehaves where it is told to."""
+"""A model for Triton's python backend that answers the words it is sent, and misbehaves at some of them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import triton_python_backend_utils as pb_utils
 
-from serve_app.bench.chaos.orders import GROWTH, Order
 from serve_app.triton.backend.tensors import read, write
+
+GROWTH = 64 * 2**20
 
 
 class TritonPythonModel:
@@ -18,16 +19,13 @@ class TritonPythonModel:
         self.kept: list[np.ndarray[Any, Any]] = []
 
     def execute(self, requests: Sequence[Any]) -> list[Any]:
-        return [
-            pb_utils.InferenceResponse([write("ECHO", self.answer(read(request, "ORDER")))]) for request in requests
-        ]
+        return [pb_utils.InferenceResponse([write("ECHO", self.answer(read(request, "WORD")))]) for request in requests]
 
-    def answer(self, given: Any) -> Any:
-        orders = set(given.ravel().tolist())
-        if Order.RAISE in orders:
+    def answer(self, words: Any) -> Any:
+        if b"raise" in words:
             raise RuntimeError("the model was told to fail")
-        if Order.HANG in orders:
+        if b"hang" in words:
             threading.Event().wait()
-        if Order.GROW in orders:
+        if b"grow" in words:
             self.kept.append(np.ones(GROWTH, np.uint8))
-        return np.concatenate([given, given], axis=-1) if Order.WRONG_SHAPE in orders else given
+        return np.concatenate([words, words], axis=-1) if b"double" in words else words

@@ -30,8 +30,8 @@ SETTLED_WITHIN_S = 10.0
 _LOOK_S = 0.5
 _MODEL = {
     "backend": "python",
-    "inputs": {"ORDER": "float32[1]"},
-    "outputs": {"ECHO": "float32[1]"},
+    "inputs": {"WORD": "string[1]"},
+    "outputs": {"ECHO": "string[1]"},
     "max_batch": 4,
     "latency_budget": "20ms",
     "exposed": True,

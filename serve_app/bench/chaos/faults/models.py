@@ -1,61 +1,57 @@
-"""Models that misbehave: those whose requests are not answered, and what the others' see of it."""
+"""Models that misbehave, each at a word that `serve_app.bench.chaos.model` knows."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 
 from serve_app.bench.chaos.faults.fault import Fault, Scene
 from serve_app.bench.chaos.load import VICTIM
-from serve_app.bench.chaos.orders import GROWTH, Order
-from serve_app.bench.chaos.traces import MORE_MEMORY
-
-_TIMES = 5
+from serve_app.bench.chaos.outcomes import Kind
 
 
-class _Ordered(Fault):
-    """So many requests tell the model what to do; what comes of them counts as that of others does."""
+class Told(Fault):
+    """So many requests, all at once, tell the model what to do; what comes of them counts as that of others does."""
 
-    order: Order
-    times = _TIMES
+    word = ""
+    times = 5
     failing = False
 
     async def inject(self, scene: Scene) -> None:
-        order = float(self.order)
-        ask = [
-            scene.load.once("orders", lambda: scene.clients.infer(VICTIM, order, failing=self.failing))
-            for _ in range(self.times)
-        ]
-        await asyncio.gather(*ask)
+        def ask() -> Awaitable[tuple[Kind, str]]:
+            return scene.clients.infer(VICTIM, self.word, failing=self.failing)
+
+        await asyncio.gather(*(scene.load.once(self.name, ask) for _ in range(self.times)))
 
 
-class RaisingModel(_Ordered):
-    """Its code raises: Triton answers 500 to all of the batch, and says why."""
+class RaisingModel(Told):
+    """A model's code raises. Triton answers 500 to all of the batch, and says why."""
 
     name = "model-raises"
-    order = Order.RAISE
+    word = "raise"
     failing = True
 
 
-class WrongShape(_Ordered):
-    """It answers twice as many numbers as its configuration says."""
+class WrongShape(Told):
+    """A model answers twice as many words as its configuration says."""
 
-    name = "model-answers-the-wrong-shape"
-    order = Order.WRONG_SHAPE
+    name = "model-answers-wrong-shape"
+    word = "double"
     failing = True
 
 
-class HangingModel(_Ordered):
-    """Its code never returns; requests behind it wait until their deadline."""
+class HangingModel(Told):
+    """A model's code never returns; requests behind it wait until their deadline."""
 
     name = "model-hangs"
-    order = Order.HANG
+    word = "hang"
     times = 1
     limit = 90.0
 
 
-class GrowingModel(_Ordered):
-    """It keeps more memory with each request, to more than half of what the spec reserves for the server."""
+class GrowingModel(Told):
+    """A model keeps 64 MiB more with each of twelve requests."""
 
     name = "model-grows"
-    order = Order.GROW
-    times = 2 * MORE_MEMORY // GROWTH
+    word = "grow"
+    times = 12

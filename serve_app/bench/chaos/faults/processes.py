@@ -26,8 +26,9 @@ async def _one(scene: Scene, role: str) -> psutil.Process:
 class Killed(Fault):
     """A process of a role gets SIGKILL; the role '' is the first stage with processes of its own."""
 
-    def __init__(self, name: str, role: str, *, limit: float = 30.0, resets: bool = False):
+    def __init__(self, name: str, role: str, what: str, *, limit: float = 30.0, resets: bool = False):
         self.name, self.limit, self.resets = name, limit, resets
+        self.__doc__ = f"{what} gets SIGKILL."
         self._role = role
 
     def why_not(self, scene: Scene) -> str | None:
