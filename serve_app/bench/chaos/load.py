@@ -25,7 +25,7 @@ MODEL_RATE, VICTIM_RATE, ROUTE_RATE = 5.0, 1.0, 1.5
 # Beyond its SLA, after which a request without an answer has been forgotten.
 PATIENCE_S = 5.0
 MOST_WAITING = 64
-_WORD = Content("WORD", "BYTES", [1, 1], b"\4\0\0\0word")
+WORD = Content("WORD", "BYTES", [1, 1], b"\4\0\0\0word")
 
 Send = Callable[[], Awaitable[tuple[Kind, str]]]
 
@@ -99,7 +99,7 @@ class Clients:
             connector=aiohttp.TCPConnector(limit=0),
             timeout=aiohttp.ClientTimeout(total=self._patience),
         )
-        message = grpc_infer(self.spec.grpc_address, STEADY, [_WORD], {}).message
+        message = grpc_infer(self.spec.grpc_address, STEADY, [WORD], {}).message
         self._grpc = GrpcClient(GrpcRequest(self.spec.grpc_address, message), 2)
         await self._grpc.__aenter__()
         return self

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -56,8 +56,8 @@ class Tally:
     """How many requests were answered, and how many were not, by their codes."""
 
     answered: int = 0
-    refused: Counter[str] = field(default_factory=Counter)
-    undocumented: Counter[str] = field(default_factory=Counter)
+    refused: Mapping[str, int] = field(default_factory=dict)
+    undocumented: Mapping[str, int] = field(default_factory=dict)
 
 
 def tally(seen: Iterable[Seen], *, resets: bool) -> Tally:
@@ -70,7 +70,7 @@ def tally(seen: Iterable[Seen], *, resets: bool) -> Tally:
             refused[each.code] += 1
         else:
             undocumented[each.code] += 1
-    return Tally(answered, refused, undocumented)
+    return Tally(answered, dict(refused), dict(undocumented))
 
 
 def healthy_since(seen: Sequence[Seen], targets: Iterable[str], start: float) -> float | None:

@@ -74,11 +74,14 @@ def look(head: Head) -> Traces:
         ports[role] += len(listening)
     segments = Counter(int(found[1]) for entry in _SHARED_MEMORY.iterdir() if (found := _SEGMENT.match(entry.name)))
     dead = frozenset(owner for owner in segments if not psutil.pid_exists(owner))
-    return Traces(counts, descriptors, ports, memory, segments, dead)
+    return Traces(dict(counts), dict(descriptors), dict(ports), dict(memory), dict(segments), dead)
 
 
-def left(before: Traces, after: Traces) -> list[str]:
-    """What is there that was not, one phrase each. Deployments may have more replicas than before: they scale."""
+def left(before: Traces, after: Traces, *, memory: int = MORE_MEMORY) -> list[str]:
+    """What is there that was not, one phrase each; of memory, more than so many bytes more in a role.
+
+    Deployments may have more replicas than before: they scale.
+    """
     found = []
     for role in _COUNTED:
         count = after.processes.get(role, 0)
@@ -93,7 +96,7 @@ def left(before: Traces, after: Traces) -> list[str]:
         if more > MORE_DESCRIPTORS * count:
             found.append(f"{more} descriptors more in {role}")
         grown = after.memory[role] - round(before.memory.get(role, 0) * max(1.0, share))
-        if grown > MORE_MEMORY:
+        if grown > memory:
             found.append(f"{grown / 2**20:.0f} MiB more in {role}")
         listening = after.ports[role] - round(before.ports.get(role, 0) * max(1.0, share))
         if listening > 0:
