@@ -13,7 +13,7 @@ from pathlib import Path
 import aiohttp
 import httpx
 
-from serve_app.bench.chaos.outcomes import GRPC, Kind, Seen, of_http
+from serve_app.bench.chaos.outcomes import GRPC, Kind, Seen, healthy_since, of_http
 from serve_app.bench.clients import GrpcClient, GrpcRequest
 from serve_app.bench.requests import Content, grpc_infer
 from serve_app.spec import Spec
@@ -46,12 +46,22 @@ class Load:
     seen: list[Seen] = field(default_factory=list)
     targets: list[Target] = field(default_factory=list)
     _running: list[asyncio.Task[None]] = field(default_factory=list)
+    _flying: list[float] = field(default_factory=list)
+
+    def healthy_since(self, start: float) -> float | None:
+        """See `outcomes.healthy_since`; None also while a request from before that moment has no outcome yet."""
+        since = healthy_since(self.seen, [target.name for target in self.targets], start)
+        return None if since is None or min(self._flying, default=since) < since else since
 
     async def once(self, name: str, send: Send) -> Seen:
         """Send a request; what came of it, which is kept as well."""
         clock = asyncio.get_running_loop().time
         sent = clock()
-        kind, code = await send()
+        self._flying.append(sent)
+        try:
+            kind, code = await send()
+        finally:
+            self._flying.remove(sent)
         found = Seen(name, sent, clock(), kind, code)
         self.seen.append(found)
         return found

@@ -12,7 +12,7 @@ from pathlib import Path
 from serve_app.bench.chaos import room
 from serve_app.bench.chaos.faults.fault import Fault, Scene
 from serve_app.bench.chaos.load import STEADY, VICTIM, Clients, Load, targets
-from serve_app.bench.chaos.outcomes import Tally, healthy_since, tally
+from serve_app.bench.chaos.outcomes import Tally, tally
 from serve_app.bench.chaos.traces import Traces, left, left_by_ended, look
 from serve_app.bench.error import BenchError
 from serve_app.bench.scratch import AddedModel, copied, running
@@ -134,41 +134,38 @@ async def _result(scene: Scene, fault: Fault) -> Result:
     # A fault that lasts is over when it is mended.
     start = clock() if fault.lasts else began
     if fault.ends:
+        since: float | None = clock()
         await scene.load.stop()
-        healthy: float | None = clock() - start
         leaks: list[str] = await asyncio.to_thread(left_by_ended, scene.head, scene.project, before)
     else:
-        healthy, leaks = await _again(scene, start, fault.limit, before)
+        since, leaks = await _again(scene, start, fault.limit, before)
     seen = tally([each for each in scene.load.seen if each.ended >= began], resets=fault.resets)
-    return Result(fault.name, fault.limit, seen, healthy, leaks, failed=failed)
+    healthy_s = None if since is None else since - start
+    return Result(fault.name, fault.limit, seen, healthy_s, leaks, failed=failed)
 
 
 async def _again(scene: Scene, start: float, limit: float, before: Traces) -> tuple[float | None, list[str]]:
-    """When the service was healthy, with all its processes, in seconds from `start`; and what is left after that."""
+    """Since when the service has been healthy, and what it has then that it had not before."""
     clock = asyncio.get_running_loop().time
     while True:
-        healthy = await _until_healthy(scene, start, limit)
+        since = await _until_healthy(scene, start, limit)
         leaks = left(before, await asyncio.to_thread(look, scene.head))
         settled = clock()
         while leaks and clock() < settled + SETTLED_WITHIN_S:
             await asyncio.sleep(_LOOK_S)
             leaks = left(before, await asyncio.to_thread(look, scene.head))
         # What was lost meanwhile belongs to the fault as well.
-        if healthy is None or healthy_since(scene.load.seen, _names(scene), start) == start + healthy:
-            return healthy, leaks
+        if since is None or scene.load.healthy_since(start) == since:
+            return since, leaks
 
 
 async def _until_healthy(scene: Scene, start: float, limit: float) -> float | None:
-    """Seconds from `start` until everything was answered, once that has held for a while; None after `limit`."""
+    """Since when everything has been answered, once that has held for a while; None `limit` seconds after `start`."""
     clock = asyncio.get_running_loop().time
     while True:
-        since = healthy_since(scene.load.seen, _names(scene), start)
+        since = scene.load.healthy_since(start)
         if since is not None and clock() - since >= QUIET_S:
-            return since - start
+            return since
         if clock() - start > limit + QUIET_S:
             return None
         await asyncio.sleep(_LOOK_S)
-
-
-def _names(scene: Scene) -> list[str]:
-    return [target.name for target in scene.load.targets]
