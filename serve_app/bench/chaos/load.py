@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ import httpx
 
 from serve_app.bench.chaos.outcomes import GRPC, Kind, Seen, healthy_since, of_http
 from serve_app.bench.clients import GrpcClient, GrpcRequest
-from serve_app.bench.requests import Content, grpc_infer
+from serve_app.bench.requests import Content, grpc_infer, http_infer
 from serve_app.spec import Spec
 from serve_app.spec.pipeline import Pipeline
 
@@ -25,18 +26,21 @@ MODEL_RATE, VICTIM_RATE, ROUTE_RATE = 5.0, 1.0, 1.5
 # Beyond its SLA, after which a request without an answer has been forgotten.
 PATIENCE_S = 5.0
 MOST_WAITING = 64
-WORD = Content("WORD", "BYTES", [1, 1], b"\4\0\0\0word")
+# Of the models, which take milliseconds.
+AT_ONCE_S = 1.0
+WORD = Content("WORD", "UINT8", [1, 4], b"word")
 
 Send = Callable[[], Awaitable[tuple[Kind, str]]]
 
 
 @dataclass(frozen=True)
 class Target:
-    """One request that is sent again and again, so many times a second."""
+    """One request that is sent again and again, so many times a second; answered `within` where the service is well."""
 
     name: str
     rate: float
     send: Send
+    within: float = math.inf
 
 
 @dataclass
@@ -53,8 +57,8 @@ class Load:
         since = healthy_since(self.seen, [target.name for target in self.targets], start)
         return None if since is None or min(self._flying, default=since) < since else since
 
-    async def once(self, name: str, send: Send) -> Seen:
-        """Send a request; what came of it, which is kept as well."""
+    async def once(self, name: str, send: Send, within: float = math.inf) -> None:
+        """Send a request, and keep what came of it."""
         clock = asyncio.get_running_loop().time
         sent = clock()
         self._flying.append(sent)
@@ -62,20 +66,18 @@ class Load:
             kind, code = await send()
         finally:
             self._flying.remove(sent)
-        found = Seen(name, sent, clock(), kind, code)
-        self.seen.append(found)
-        return found
+        self.seen.append(Seen(name, sent, clock(), kind, code, within))
 
     async def _repeat(self, target: Target) -> None:
         clock = asyncio.get_running_loop().time
-        waiting: set[asyncio.Task[Seen]] = set()
+        waiting: set[asyncio.Task[None]] = set()
         due = clock()
         try:
             while True:
                 due = max(due + 1 / target.rate, clock())
                 await asyncio.sleep(due - clock())
                 if len(waiting) < MOST_WAITING:
-                    task = asyncio.create_task(self.once(target.name, target.send))
+                    task = asyncio.create_task(self.once(target.name, target.send, target.within))
                     waiting.add(task)
                     task.add_done_callback(waiting.discard)
         finally:
@@ -134,12 +136,21 @@ class Clients:
 
     async def infer(self, model: str, word: str, *, failing: bool = False) -> tuple[Kind, str]:
         """One word to a model that answers it again."""
-        tensor = {"name": "WORD", "shape": [1, 1], "datatype": "BYTES", "data": [word]}
+        letters = list(word.encode())
+        tensor = {"name": "WORD", "shape": [1, len(letters)], "datatype": "UINT8", "data": letters}
         body = json.dumps({"inputs": [tensor]}).encode()
         kind, code, content = await self.post(f"/v2/models/{model}/infer", body, {}, failing=failing)
-        if kind == "answered" and json.loads(content)["outputs"][0]["data"] != [word]:
+        if kind == "answered" and json.loads(content)["outputs"][0]["data"] != letters:
             return "undocumented", "200 with another answer"
         return kind, code
+
+    async def infer_large(self, model: str, size: int) -> tuple[Kind, str]:
+        """A word of so many letters."""
+        request = http_infer(self.spec.url, model, [Content("WORD", "UINT8", [1, size], bytes(size))], {})
+        kind, code, content = await self.post(f"/v2/models/{model}/infer", request.body, request.headers, failing=True)
+        return (
+            ("undocumented", "200 with another answer") if kind == "answered" and size > len(content) else (kind, code)
+        )
 
     async def infer_over_grpc(self) -> tuple[Kind, str]:
         outcome = await self._grpc.send()
@@ -173,9 +184,9 @@ async def targets(clients: Clients, pictures: Sequence[Path]) -> list[Target]:
         return await clients.infer(VICTIM, f"word {next(numbers)}")
 
     return [
-        Target("HTTP", MODEL_RATE, steady),
-        Target("gRPC", MODEL_RATE, clients.infer_over_grpc),
-        Target("victim", VICTIM_RATE, victim),
+        Target("HTTP", MODEL_RATE, steady, AT_ONCE_S),
+        Target("gRPC", MODEL_RATE, clients.infer_over_grpc, AT_ONCE_S),
+        Target("victim", VICTIM_RATE, victim, AT_ONCE_S),
         *(Target(name, ROUTE_RATE / len(routes), send) for name, send in routes),
     ]
 

@@ -1,4 +1,4 @@
-"""A model for Triton's python backend that answers the words it is sent, and misbehaves at some of them."""
+"""A model for Triton's python backend that answers each word with itself, and misbehaves at some."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ class TritonPythonModel:
     def execute(self, requests: Sequence[Any]) -> list[Any]:
         return [pb_utils.InferenceResponse([write("ECHO", self.answer(read(request, "WORD")))]) for request in requests]
 
-    def answer(self, words: Any) -> Any:
-        if b"raise" in words:
+    def answer(self, letters: Any) -> Any:
+        word = letters.tobytes()
+        if word == b"raise":
             raise RuntimeError("the model was told to fail")
-        if b"hang" in words:
+        if word == b"hang":
             threading.Event().wait()
-        if b"grow" in words:
+        if word == b"grow":
             self.kept.append(np.ones(GROWTH, np.uint8))
-        return np.concatenate([words, words], axis=-1) if b"double" in words else words
+        return np.concatenate([letters, letters]) if word == b"double" else letters

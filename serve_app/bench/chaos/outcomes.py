@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +26,8 @@ GRPC = {"RESOURCE_EXHAUSTED", "UNAVAILABLE", "DEADLINE_EXCEEDED"}
 class Seen:
     """One request: when it was sent and when it was over, in seconds of the loop's clock, and what came of it.
 
-    `code` is 200, a status with the problem's code, gRPC's code, or what became of the connection.
+    `code` is 200, a status with the problem's code, gRPC's code, or what became of the connection. An answer that took
+    longer than `within` has waited for something that was not there.
     """
 
     target: str
@@ -33,6 +35,12 @@ class Seen:
     ended: float
     kind: Kind
     code: str
+    within: float = math.inf
+
+    @property
+    def is_well(self) -> bool:
+        """Whether a healthy service does it."""
+        return self.kind == "answered" and self.ended - self.sent <= self.within
 
 
 def of_http(status: int, body: bytes, *, protocol: bool, failing: bool = False) -> tuple[Kind, str]:
@@ -74,10 +82,10 @@ def tally(seen: Iterable[Seen], *, resets: bool) -> Tally:
 
 
 def healthy_since(seen: Sequence[Seen], targets: Iterable[str], start: float) -> float | None:
-    """From when on every request was answered; None where the last of a target was not, or none was sent since.
+    """From when on every request was answered soon; None where the last of a target was not, or none was sent since.
 
-    That moment is `start`, or the end of the last request that was not answered.
+    That moment is `start`, or the end of the last request that was not.
     """
-    since = max((each.ended for each in seen if each.kind != "answered" and each.ended > start), default=start)
-    answered = {each.target for each in seen if each.kind == "answered" and each.sent >= since}
+    since = max((each.ended for each in seen if not each.is_well and each.ended > start), default=start)
+    answered = {each.target for each in seen if each.is_well and each.sent >= since}
     return since if answered >= set(targets) else None

@@ -30,8 +30,8 @@ SETTLED_WITHIN_S = 10.0
 _LOOK_S = 0.5
 _MODEL = {
     "backend": "python",
-    "inputs": {"WORD": "string[1]"},
-    "outputs": {"ECHO": "string[1]"},
+    "inputs": {"WORD": "uint8[-1]"},
+    "outputs": {"ECHO": "uint8[-1]"},
     "max_batch": 4,
     "latency_budget": "20ms",
     "exposed": True,
@@ -145,18 +145,19 @@ async def _result(scene: Scene, fault: Fault) -> Result:
 
 
 async def _again(scene: Scene, start: float, limit: float, before: Traces) -> tuple[float | None, list[str]]:
-    """Since when the service has been healthy, and what it has then that it had not before."""
+    """Since when everything was answered and the service was as before, and what is not as before."""
     clock = asyncio.get_running_loop().time
     while True:
-        since = await _until_healthy(scene, start, limit)
+        whole = since = await _until_healthy(scene, start, limit)
         leaks = left(before, await asyncio.to_thread(look, scene.head))
-        settled = clock()
-        while leaks and clock() < settled + SETTLED_WITHIN_S:
+        answered = clock()
+        while since is not None and leaks and clock() < answered + SETTLED_WITHIN_S:
             await asyncio.sleep(_LOOK_S)
             leaks = left(before, await asyncio.to_thread(look, scene.head))
+            whole = clock()
         # What was lost meanwhile belongs to the fault as well.
         if since is None or scene.load.healthy_since(start) == since:
-            return since, leaks
+            return whole, leaks
 
 
 async def _until_healthy(scene: Scene, start: float, limit: float) -> float | None:

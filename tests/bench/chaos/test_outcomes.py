@@ -62,6 +62,11 @@ def test_a_service_that_answered_everything_was_healthy_from_the_start() -> None
     assert healthy_since([seen(9.0, 9.5, "refused"), seen(10.1, 10.2)], ["a"], 10.0) == 10.0
 
 
+def test_an_answer_that_had_to_wait_is_not_one_of_a_healthy_service() -> None:
+    late = Seen("a", 10.0, 12.0, "answered", "200", within=1.0)
+    assert healthy_since([late, seen(12.1, 12.2)], ["a"], 10.0) == 12.0
+
+
 def test_it_is_healthy_from_the_end_of_the_last_request_that_was_not_answered() -> None:
     outcomes = [seen(10.0, 10.1), seen(10.2, 13.0, "refused"), seen(11.0, 11.1), seen(13.1, 13.2)]
     assert healthy_since(outcomes, ["a"], 10.0) == 13.0

@@ -33,7 +33,7 @@ class RaisingModel(Told):
 
 
 class WrongShape(Told):
-    """A model answers twice as many words as its configuration says."""
+    """A model answers two items to a request of one."""
 
     name = "model-answers-wrong-shape"
     word = "double"

@@ -7,9 +7,13 @@ import socket
 from pathlib import Path
 
 from serve_app.bench.chaos.faults.fault import POLL_S, Fault, Scene
+from serve_app.bench.chaos.load import VICTIM
 from serve_app.bench.chaos.room import SHARED_MEMORY, WHY_NOT, fill
 from serve_app.bench.error import BenchError
 from serve_app.cluster.head import home
+
+# More than Triton's shared memory for a model has at first.
+_LARGE = 8 * 2**20
 
 
 class _Full(Fault):
@@ -42,13 +46,14 @@ class FullLog(_Full):
 
 
 class FullSharedMemory(_Full):
-    """/dev/shm is full, where requests stay on their way to models' processes and between Ray's."""
+    """/dev/shm is full, where tensors are on their way to a model's process; and larger ones come than before."""
 
     name = "shared-memory-full"
     limit = 60.0
 
     async def inject(self, scene: Scene) -> None:
         await self._fill(SHARED_MEMORY)
+        await scene.load.once("large tensors", lambda: scene.clients.infer_large(VICTIM, _LARGE))
 
 
 class TakenPort(Fault):
