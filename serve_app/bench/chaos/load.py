@@ -26,6 +26,8 @@ MODEL_RATE, VICTIM_RATE, ROUTE_RATE = 5.0, 1.0, 1.5
 # Beyond its SLA, after which a request without an answer has been forgotten.
 PATIENCE_S = 5.0
 MOST_WAITING = 64
+# How long a connection without a request is kept.
+KEPT_S = 2.0
 # Of the models, which take milliseconds.
 AT_ONCE_S = 1.0
 WORD = Content("WORD", "UINT8", [1, 4], b"word")
@@ -108,7 +110,8 @@ class Clients:
 
     async def __aenter__(self) -> Clients:
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0),
+            # Those of requests that had to wait are not to be taken for the service's own.
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEPT_S),
             timeout=aiohttp.ClientTimeout(total=self._patience),
         )
         message = grpc_infer(self.spec.grpc_address, STEADY, [WORD], {}).message
