@@ -138,12 +138,12 @@ class Clients:
         return (*of_http(answer.status, content, protocol=protocol, failing=failing), content)
 
     async def infer(self, model: str, word: str, *, failing: bool = False) -> tuple[Kind, str]:
-        """One word to a model that answers it again."""
+        """One word to a model that answers it again; `failing`, where it was told to do otherwise."""
         letters = list(word.encode())
         tensor = {"name": "WORD", "shape": [1, len(letters)], "datatype": "UINT8", "data": letters}
         body = json.dumps({"inputs": [tensor]}).encode()
         kind, code, content = await self.post(f"/v2/models/{model}/infer", body, {}, failing=failing)
-        if kind == "answered" and json.loads(content)["outputs"][0]["data"] != letters:
+        if kind == "answered" and not failing and json.loads(content)["outputs"][0]["data"] != letters:
             return "undocumented", "200 with another answer"
         return kind, code
 

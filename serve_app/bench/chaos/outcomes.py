@@ -44,7 +44,7 @@ class Seen:
 
 
 def of_http(status: int, body: bytes, *, protocol: bool, failing: bool = False) -> tuple[Kind, str]:
-    """The kind and the code of an answer. `failing`: the model was told to fail, and says so with Triton's 500."""
+    """The kind and the code of an answer. `failing`: the model was told to fail; Triton says so with 500."""
     if status == 200:
         return "answered", "200"
     try:

@@ -45,17 +45,23 @@ def _namespace() -> str:
 
 @contextmanager
 def mounted(folder: Path, size: int) -> Iterator[None]:
-    """A file system of so many bytes at `folder` within the block, for this user alone; nothing where not inside."""
+    """A file system of so many bytes at `folder` within the block; a folder that is made for it is this user's alone.
+
+    Nothing where not inside.
+    """
     if not is_inside():
         yield
         return
+    is_new = not folder.exists()
     folder.mkdir(mode=0o700, exist_ok=True)
-    options = f"size={size},mode={'1777' if folder == SHARED_MEMORY else '0700'}"
+    options = f"size={size},mode={'0700' if is_new else '1777'}"
     subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)], check=True)
     try:
         yield
     finally:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
+        if is_new:
+            folder.rmdir()
 
 
 def fill(folder: Path) -> Path:

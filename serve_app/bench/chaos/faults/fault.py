@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import psutil
 
@@ -14,7 +15,8 @@ from serve_app.bench.error import BenchError
 from serve_app.cluster.head import Head
 from serve_app.project import Project
 
-POLL_S = 0.05
+_POLL_S = 0.05
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -56,11 +58,12 @@ class Fault:
         """Undo what would last; called in every case."""
 
 
-async def until(is_so: Callable[[], bool], within: float, what: str) -> None:
-    """Wait until `is_so()`; BenchError, with what has not happened, where it is not so within so many seconds."""
+async def found(look: Callable[[], Awaitable[Found | None]], within: float, missing: str) -> Found:
+    """What `look` answers once there is something; BenchError, with what is `missing`, after so many seconds."""
     clock = asyncio.get_running_loop().time
     give_up = clock() + within
-    while not await asyncio.to_thread(is_so):
+    while (seen := await look()) is None:
         if clock() > give_up:
-            raise BenchError(f"{what} within {within:g} s")
-        await asyncio.sleep(POLL_S)
+            raise BenchError(f"{missing} within {within:g} s; see the logs of the service")
+        await asyncio.sleep(_POLL_S)
+    return seen

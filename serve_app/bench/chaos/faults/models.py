@@ -33,7 +33,7 @@ class RaisingModel(Told):
 
 
 class WrongShape(Told):
-    """A model answers two items to a request of one."""
+    """A model answers two items to a request of one, which is passed on as it is."""
 
     name = "model-answers-wrong-shape"
     word = "double"

@@ -6,10 +6,9 @@ import asyncio
 import socket
 from pathlib import Path
 
-from serve_app.bench.chaos.faults.fault import POLL_S, Fault, Scene
+from serve_app.bench.chaos.faults.fault import Fault, Scene, found
 from serve_app.bench.chaos.load import VICTIM
 from serve_app.bench.chaos.room import SHARED_MEMORY, WHY_NOT, fill
-from serve_app.bench.error import BenchError
 from serve_app.cluster.head import home
 
 # More than Triton's shared memory for a model has at first.
@@ -71,17 +70,14 @@ class TakenPort(Fault):
         for ingress in await scene.processes("Ingress"):
             ingress.kill()
         port = scene.clients.spec.service.port
-        clock = asyncio.get_running_loop().time
-        give_up = clock() + self.limit
-        while self._socket is None:
+
+        async def taken() -> socket.socket | None:
             try:
-                self._socket = socket.create_server(("127.0.0.1", port))
-            except OSError as taken:
-                if clock() > give_up:
-                    raise BenchError(
-                        f"port {port} is not given up ({taken.strerror}) within {self.limit:g} s"
-                    ) from None
-                await asyncio.sleep(POLL_S)
+                return socket.create_server(("127.0.0.1", port))
+            except OSError:  # the kernel has not closed it yet
+                return None
+
+        self._socket = await found(taken, self.limit, f"port {port} was not given up")
 
     async def mend(self, scene: Scene) -> None:
         if self._socket is not None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import psutil
 
-from serve_app.bench.chaos.faults.fault import POLL_S, Fault, Scene
+from serve_app.bench.chaos.faults.fault import Fault, Scene, found
 from serve_app.bench.chaos.load import STEADY
 from serve_app.bench.chaos.traces import MODEL, TRITON
 from serve_app.bench.error import BenchError
@@ -15,12 +13,12 @@ _APPEARS_WITHIN_S = 30.0
 
 
 async def _one(scene: Scene, role: str) -> psutil.Process:
-    found = await scene.processes(role)
+    running = await scene.processes(role)
     if role == MODEL:
-        found = [process for process in found if f"/{STEADY}/" in " ".join(process.cmdline())]
-    if not found:
-        raise BenchError(f"there is no process of {role}; see `tandem status`")
-    return found[0]
+        running = [process for process in running if f"/{STEADY}/" in " ".join(process.cmdline())]
+    if not running:
+        raise BenchError(f"there is no process of {role}; see the logs of the service")
+    return running[0]
 
 
 class Killed(Fault):
@@ -59,10 +57,8 @@ class KilledWhileLoading(Fault):
     async def inject(self, scene: Scene) -> None:
         first = await _one(scene, TRITON)
         first.kill()
-        clock = asyncio.get_running_loop().time
-        give_up = clock() + _APPEARS_WITHIN_S
-        while not (found := [each for each in await scene.processes(TRITON) if each != first]):
-            if clock() > give_up:
-                raise BenchError(f"no other tritonserver was started within {_APPEARS_WITHIN_S:g} s; see its log")
-            await asyncio.sleep(POLL_S)
-        found[0].kill()
+
+        async def another() -> psutil.Process | None:
+            return next((each for each in await scene.processes(TRITON) if each != first), None)
+
+        (await found(another, _APPEARS_WITHIN_S, "no other tritonserver was started")).kill()
