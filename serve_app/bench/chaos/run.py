@@ -157,7 +157,7 @@ async def _again(scene: Scene, start: float, limit: float, before: Traces) -> tu
             whole = clock()
         # What was lost meanwhile belongs to the fault as well.
         if since is None or scene.load.healthy_since(start) == since:
-            return whole, leaks
+            return since if leaks else whole, leaks
 
 
 async def _until_healthy(scene: Scene, start: float, limit: float) -> float | None:

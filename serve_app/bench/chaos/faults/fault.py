@@ -10,7 +10,7 @@ from typing import TypeVar
 import psutil
 
 from serve_app.bench.chaos.load import Clients, Load
-from serve_app.bench.chaos.traces import by_role
+from serve_app.bench.chaos.traces import MODEL, by_role
 from serve_app.bench.error import BenchError
 from serve_app.cluster.head import Head
 from serve_app.project import Project
@@ -31,6 +31,10 @@ class Scene:
 
     async def processes(self, role: str) -> list[psutil.Process]:
         return await asyncio.to_thread(lambda: [process for found, process in by_role(self.head) if found == role])
+
+    async def model_processes(self, model: str) -> list[psutil.Process]:
+        """Those of the python backend for the model."""
+        return [each for each in await self.processes(MODEL) if f"/{model}/" in " ".join(each.cmdline())]
 
 
 class Fault:

@@ -50,8 +50,13 @@ class HangingModel(Told):
 
 
 class GrowingModel(Told):
-    """A model keeps 64 MiB more with each of twelve requests."""
+    """A model keeps 64 MiB more with each of twelve requests, until its process is killed."""
 
     name = "model-grows"
     word = "grow"
     times = 12
+    lasts = 3.0
+
+    async def mend(self, scene: Scene) -> None:
+        for process in await scene.model_processes(VICTIM):
+            process.kill()

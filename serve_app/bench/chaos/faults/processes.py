@@ -13,9 +13,7 @@ _APPEARS_WITHIN_S = 30.0
 
 
 async def _one(scene: Scene, role: str) -> psutil.Process:
-    running = await scene.processes(role)
-    if role == MODEL:
-        running = [process for process in running if f"/{STEADY}/" in " ".join(process.cmdline())]
+    running = await (scene.model_processes(STEADY) if role == MODEL else scene.processes(role))
     if not running:
         raise BenchError(f"there is no process of {role}; see the logs of the service")
     return running[0]
