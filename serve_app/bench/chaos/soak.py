@@ -10,11 +10,11 @@ from pathlib import Path
 
 from serve_app.bench.chaos.load import STEADY, WORD, Clients, Load, targets
 from serve_app.bench.chaos.outcomes import Tally, tally
-from serve_app.bench.chaos.run import place
+from serve_app.bench.chaos.run import SETTLED_WITHIN_S, place
 from serve_app.bench.chaos.traces import Traces, left, look
-from serve_app.bench.clients import HttpClient
+from serve_app.bench.clients import HttpClient, HttpRequest
 from serve_app.bench.error import BenchError
-from serve_app.bench.loops import ClosedLoop, OpenLoop, Send
+from serve_app.bench.loops import ClosedLoop, OpenLoop
 from serve_app.bench.loops import Load as Loop
 from serve_app.bench.requests import http_infer
 from serve_app.bench.samples import Figures, Sample, figures
@@ -59,26 +59,27 @@ async def _soak(project: Project, seconds: float, pictures: Sequence[Path], prog
     if head is None:
         raise BenchError("the deployment is gone before the load began; see its logs")
     spec = project.spec()
-    async with (
-        Clients(spec) as clients,
-        HttpClient(http_infer(spec.url, STEADY, [WORD], {}), trusting=True) as client,
-    ):
+    request = http_infer(spec.url, STEADY, [WORD], {})
+    async with Clients(spec) as clients:
         load = Load(targets=await targets(clients, pictures))
         async with load.running():
-            full = await _run(ClosedLoop(_CLIENTS), client.send, _FULL_S)
+            full = await _run(ClosedLoop(_CLIENTS), request, _FULL_S)
             progress(f"{full.rate:.0f} answers/s at the most; {SHARE:.0%} of it for {seconds:g} s")
             before = await asyncio.to_thread(look, head)
-            begun = await _run(OpenLoop(SHARE * full.rate), client.send, seconds)
+            begun = await _run(OpenLoop(SHARE * full.rate), request, seconds)
             after = await asyncio.to_thread(look, head)
     leaks = left(before, after, memory=MORE_MEMORY)
     return Soak(full, begun, tally(load.seen, resets=False), before, after, leaks)
 
 
-async def _run(loop: Loop, send: Send, seconds: float) -> Figures:
+async def _run(loop: Loop, request: HttpRequest, seconds: float) -> Figures:
+    """Over connections that are closed after that, and for so long that the service has closed them too."""
     samples: list[Sample] = []
     stop = asyncio.Event()
     asyncio.get_running_loop().call_later(seconds, stop.set)
-    await loop.run(send, stop, samples.append)
+    async with HttpClient(request, trusting=True) as client:
+        await loop.run(client.send, stop, samples.append)
+    await asyncio.sleep(SETTLED_WITHIN_S)
     return figures(samples, seconds)
 
 
