@@ -156,8 +156,11 @@ def start_head(project: Project, spec: Spec, is_ready: Callable[[Head], bool], t
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]),
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN": token,
-        # The C library would keep the memory of decoded pictures for each thread, gigabytes in all.
-        "MALLOC_MMAP_THRESHOLD_": str(2**20),
+        # The C library would keep the memory of decoded pictures for each thread, gigabytes in all. Giving all of it
+        # back each time costs a tenth of a verification: two pools keep up to 64 MiB each, for arrays below 32 MiB.
+        "MALLOC_ARENA_MAX": "2",
+        "MALLOC_TRIM_THRESHOLD_": str(2**26),
+        "MALLOC_MMAP_THRESHOLD_": str(2**25),
         # Ray's workers, and with them Triton, would otherwise be the least favoured processes of the machine.
         "RAY_worker_niceness": "0",
         # Ray's name for a cluster of this machine alone, most of whose ports are then on the loopback interface.

@@ -42,6 +42,7 @@ def warp(image: UInt8, matrix: Matrix, side: int) -> UInt8:
     """
     scale = float(np.hypot(matrix[0, 0], matrix[1, 0]))
     if scale < 0.5:
+        image, matrix = _needed(image, matrix, side, margin=2 / scale)
         height, width = image.shape[:2]
         small = (max(1, round(width * 2 * scale)), max(1, round(height * 2 * scale)))
         image = np.asarray(cv2.resize(image, small, interpolation=cv2.INTER_AREA), np.uint8)
@@ -49,6 +50,16 @@ def warp(image: UInt8, matrix: Matrix, side: int) -> UInt8:
         # Pixel centres are at whole coordinates: x = (x' + 1/2) * grown - 1/2.
         matrix = np.column_stack([matrix[:, :2] * grown, matrix[:, 2] + matrix[:, :2] @ ((grown - 1) / 2)])
     return np.asarray(cv2.warpAffine(image, matrix, (side, side), flags=cv2.INTER_LINEAR), np.uint8)
+
+
+def _needed(image: UInt8, matrix: Matrix, side: int, margin: float) -> tuple[UInt8, Matrix]:
+    """The part of `image` that the square shows, and `margin` pixels around it; with the transform from there."""
+    corners = inverted(matrix, np.array([[0, 0], [side, 0], [0, side], [side, side]], np.float64))
+    most = np.array(image.shape[1::-1])
+    left, top = np.clip(np.floor(corners.min(axis=0) - margin), 0, most - 1).astype(int)
+    right, bottom = np.clip(np.ceil(corners.max(axis=0) + margin), (left + 1, top + 1), most).astype(int)
+    moved = matrix[:, 2] + matrix[:, :2] @ np.array([left, top])
+    return image[top:bottom, left:right], np.column_stack([matrix[:, :2], moved])
 
 
 def align(image: UInt8, landmarks: Points) -> UInt8:

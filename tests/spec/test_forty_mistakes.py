@@ -80,7 +80,7 @@ MISTAKES = [
     ("{priority: 1}", "{priority: 1, default: true}", "P001", "tiers"),
     ("match_threshold: 0.363   #", "match_treshold: 0.363   #", "C003", "stages.faces.settings.match_treshold"),
     (
-        "documents:…target_ongoing_requests: 4}",
+        "documents:…target_ongoing_requests: 12}",
         "target_ongoing_requests: 40}",
         "R011",
         "stages.documents.replicas.autoscaling.target_ongoing_requests",
