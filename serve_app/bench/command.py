@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from serve_app.bench.chaos.command import chaos
 from serve_app.bench.error import BenchError
 from serve_app.bench.overload.command import overload
 from serve_app.progress import timed_progress
@@ -165,3 +166,4 @@ def target(
 
 
 bench.add_command(overload)
+bench.add_command(chaos)

@@ -18,6 +18,8 @@ from serve_app.triton.error import TritonError
 from serve_app.triton.errors import is_lost
 
 _WAKE_UP_S = 1.0
+# Of a server that has answered nothing for so long it is not known whether it works.
+SILENCE_S = 1.0
 Answer = TypeVar("Answer", bound=Message)
 
 
@@ -31,11 +33,17 @@ class Connection:
         self._locate = locate
         self._lock = asyncio.Lock()
         self._found = -math.inf
+        # Since when there has been a call, while the server answered none.
+        self._unanswered = math.inf
         self.in_use: Channel | None = None
 
     def disturbed(self) -> float:
-        """When a lost server's successor was found, in seconds since the epoch; infinity while it is looked for."""
-        return self._found
+        """When a lost server's successor was found, in seconds since the epoch; infinity while it is looked for.
+
+        Now, where the server has answered no call at all for a while: it may stand still.
+        """
+        now = time.time()
+        return now if now - self._unanswered > SILENCE_S else self._found
 
     async def call(
         self, method: str, request: Message, answer: type[Answer], timeout: float, *, repeatable: bool = True
@@ -46,9 +54,14 @@ class Connection:
         """
         until = time.monotonic() + timeout
         channel = self.in_use or await self.channel(None, timeout)
+        self._unanswered = min(self._unanswered, time.time())
         try:
-            return await channel.call(method, request, answer, timeout)
+            found = await channel.call(method, request, answer, timeout)
+            self._unanswered = math.inf
+            return found
         except CallError as error:
+            if error.code() is not grpc.StatusCode.DEADLINE_EXCEEDED:
+                self._unanswered = math.inf
             if not is_lost(error):
                 raise
             # Also for the next request where this one may not be repeated.
