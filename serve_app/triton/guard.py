@@ -5,9 +5,11 @@ Run as `python -I -S guard.py OWNER_PID LOG LOG_LIMIT DRAIN SCRATCH COMMAND…`;
 
 - stdin is the owner: `stop SECONDS` asks for an orderly end and kills what is left after that time; `watch` says that
   the models are loaded: Triton never replaces a model's process that ends, so the server ends with the first of them.
+  `release MODEL` lets the processes that this model has now end, because it is loaded anew: `watch` follows then.
   The end of stdin means that the owner is gone, even by SIGKILL, and kills at once. SIGTERM is `stop DRAIN`.
 - stdout tells the owner `started PID PREFIX`, `log LINE` for each line of the server's that is no routine, `watching`
-  when it does, and `exited STATUS REASON` as soon as the server is. Lines are dropped rather than waited for where the
+  when it does, `released MODEL` when the last of a model's released processes has ended, and `exited STATUS REASON` as
+  soon as the server is. Lines are dropped rather than waited for where the
   owner does not read.
 - The server's output goes to LOG, of which two files of LOG_LIMIT bytes are kept. A full disk loses lines, never
   the server.
@@ -173,6 +175,15 @@ class RotatingLog:
             return
 
 
+class _Process:
+    """One process of a model; `released` where it may end."""
+
+    def __init__(self, pid: int, model: str):
+        self.pid = pid
+        self.model = model
+        self.released = False
+
+
 class Guard:
     """One server, from start to its last trace."""
 
@@ -189,7 +200,7 @@ class Guard:
         self._server = 0
         self._status: int | None = None
         self._reason = ""
-        self._models: dict[int, str] = {}  # by the pidfd of a model's process
+        self._models: dict[int, _Process] = {}  # by their pidfds
         self._others: set[Path] = set()
         self._neighbours: set[int] = set()
         self._environments: Path | None = None
@@ -247,9 +258,7 @@ class Guard:
                 self._stop(self._drain)
             return True
         if source in self._models:
-            if self._kill_at is not None:
-                return False  # they are told to end, one by one
-            self._kill(f"the process of its model {self._models[source]} ended")
+            self._model_ended(source)
             return False
         more = self._read_orders()
         if not more:
@@ -316,12 +325,14 @@ class Guard:
         chunk = os.read(0, 4096)
         *orders, self._orders = (self._orders + chunk).split(b"\n")
         for order in orders:
-            verb, _, seconds = order.partition(b" ")
+            verb, _, argument = order.partition(b" ")
             if verb == b"stop":
-                self._stop(float(seconds))
+                self._stop(float(argument))
             elif verb == b"watch":
                 self._watch()
                 self._tell(b"watching")
+            elif verb == b"release":
+                self._release(argument.decode())
         return bool(chunk)
 
     def _tell(self, line: bytes) -> None:
@@ -350,14 +361,35 @@ class Guard:
         """
         for segment in _SHARED_MEMORY.glob(f"{self._prefix}*"):
             segment.chmod(0o600)
+        known = {process.pid for process in self._models.values()}
         for pid in _children(self._server):
+            if pid in known:
+                continue
             try:
                 handle = os.pidfd_open(pid)
             except ProcessLookupError:
                 continue
             arguments = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
-            self._models[handle] = Path(arguments[1]).parent.parent.name if len(arguments) > 1 else "unknown"
+            model = Path(arguments[1]).parent.parent.name if len(arguments) > 1 else "unknown"
+            self._models[handle] = _Process(pid, model)
             self._poll.register(handle, select.POLLIN)
+
+    def _release(self, model: str) -> None:
+        for process in self._models.values():
+            process.released |= process.model == model
+        self._tell_if_released(model)
+
+    def _tell_if_released(self, model: str) -> None:
+        if not any(process.released and process.model == model for process in self._models.values()):
+            self._tell(f"released {model}".encode())
+
+    def _model_ended(self, handle: int) -> None:
+        process = self._models.pop(handle)
+        os.close(handle)
+        if process.released:
+            self._tell_if_released(process.model)
+        elif self._kill_at is None:  # else they are told to end, one by one
+            self._kill(f"the process of its model {process.model} ended")
 
     def _reap(self) -> None:
         while True:

@@ -26,6 +26,12 @@ def limited(*groups: dict[str, Any], stock: dict[str, Any], rate_limit: bool = T
 
 
 SERVERS = {
+    "a watchdog that does not wait for an SLA": Case(
+        "T409",
+        merged(triton(watchdog={"limit": "2s"}), {"service": {"sla": "2s"}}),
+        f"{TRITON}.watchdog.limit",
+        "it is 2s, and the longest SLA is 2s",
+    ),
     "a wheel without its sha256": Case(
         "T401", triton(requirement="nvidia-pytriton==0.7.0"), f"{TRITON}.requirement", "only requirement is given"
     ),
