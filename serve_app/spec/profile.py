@@ -37,6 +37,10 @@ class Triton(Part):
     cpus: float = Field(gt=0, description="that Ray reserves for it; not a limit (Ray: num_cpus)")
     gpus: float = Field(default=0, ge=0, description="that Ray reserves for it, and that it sees (Ray: num_gpus)")
     memory: SomeSize = Field(description="that Ray reserves for it; not a limit")
+    memory_limit: SomeSize | None = Field(
+        default=None,
+        description="with more of their own, the server and its models' processes are ended, and others started; none",
+    )
     device_memory: SomeSize | None = Field(default=None, description="of each GPU, for the checks of models' memory")
     shared_memory: SomeSize | None = Field(default=None, description="of /dev/shm, for the checks of tensors' sizes")
     response_cache: Size | None = Field(default=None, description="for the models with cache: true; none by default")

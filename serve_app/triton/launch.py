@@ -23,17 +23,20 @@ _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NU
 
 @dataclass(frozen=True)
 class Features:
-    """What a server does only where it is told to at its start. `response_cache` is bytes."""
+    """What a server does only where it is told to at its start. `response_cache` and `memory_limit` are bytes."""
 
     response_cache: int | None = None
     rate_limit: bool = False
     resources: Mapping[str, Resource] = field(default_factory=dict)
     metrics: bool = False
+    memory_limit: int | None = None
 
     @classmethod
     def of(cls, triton: Triton) -> Features:
         """What a profile asks for."""
-        return cls(triton.response_cache, triton.rate_limit, triton.resources, triton.watchdog.enabled)
+        return cls(
+            triton.response_cache, triton.rate_limit, triton.resources, triton.watchdog.enabled, triton.memory_limit
+        )
 
 
 def free_port() -> int:

@@ -55,12 +55,13 @@ class TritonServer:
         log: Path,
         scratch: Path,
         drain: float,
+        memory_limit: int,
         metrics_port: int | None,
     ):
-        """Start the process. `scratch` is removed with it."""
+        """Start the process. `scratch` is removed with it. `memory_limit` is bytes; 0 is none."""
         self.address = ""
         self._drain = drain
-        self._metrics_port = metrics_port
+        self.metrics_port = metrics_port
         self._scratch = scratch
         self._pid = 0
         self._prefix = ""
@@ -75,7 +76,7 @@ class TritonServer:
         self._guard = subprocess.Popen(
             [
                 *(sys.executable, "-I", "-S", guard.__file__),
-                *(str(os.getpid()), str(log), str(_LOG_LIMIT), str(drain), str(scratch)),
+                *(str(os.getpid()), str(log), str(_LOG_LIMIT), str(drain), str(memory_limit), str(scratch)),
                 *command,
             ],
             env=dict(environment),
@@ -137,6 +138,7 @@ class TritonServer:
                 log,
                 scratch,
                 exit_timeout,
+                features.memory_limit or 0,
                 metrics_port,
             )
             try:
@@ -195,10 +197,10 @@ class TritonServer:
 
         TritonError where it does not tell within `timeout` seconds.
         """
-        if self._metrics_port is None:
+        if self.metrics_port is None:
             raise TritonError("Triton was started without metrics.")
         try:
-            return metrics.work(await asyncio.to_thread(metrics.read, self._metrics_port, timeout))
+            return metrics.work(await asyncio.to_thread(metrics.read, self.metrics_port, timeout))
         except (OSError, http.client.HTTPException) as error:
             raise TritonError(f"Triton does not tell its metrics: {error}") from None
 
