@@ -1,6 +1,7 @@
 """When a model stands still: requests wait, and for longer than any batch takes none ends.
 
-A failed batch counts as one that ended, a request that is rejected or cancelled does not: Triton drops those from the
+Time in which nothing waits does not count, and ends nothing: where few requests come, each waits until its deadline in
+vain, and the next comes later. A failed batch counts as one that ended, a request that is rejected or cancelled does not: Triton drops those from the
 queue of a model that executes nothing. Wake-up requests are sent only beside a request that waits or runs, and are
 dropped within half a second, so they neither make an idle model look busy nor hide one that stands still.
 """
@@ -62,9 +63,9 @@ class StallWatch:
         self._last = now
         before, self._before = self._before, dict(work)
         self._still = {
-            model: self._still.get(model, 0.0) + step
+            model: self._still.get(model, 0.0) + (step if min(before[model].pending, seen.pending) else 0.0)
             for model, seen in work.items()
-            if model in before and _stands_still(before[model], seen)
+            if model in before and before[model].executions == seen.executions
         }
         stalls = []
         for model, seconds in list(self._still.items()):
@@ -74,10 +75,6 @@ class StallWatch:
                 self._reloaded[model] = now
                 del self._still[model]
         return stalls
-
-
-def _stands_still(before: Work, now: Work) -> bool:
-    return min(before.pending, now.pending) > 0 and before.executions == now.executions
 
 
 def stall_limits(spec: Spec, profile: ProfileName) -> dict[str, float]:

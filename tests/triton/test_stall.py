@@ -46,11 +46,19 @@ def test_a_model_that_works_through_its_queue_never_stands_still() -> None:
         assert m.looks(9, pending=1000, executions=batch) == []
 
 
-def test_a_moment_without_waiting_requests_begins_anew() -> None:
+def test_a_model_that_few_ask_in_vain_one_after_the_other_stands_still_too() -> None:
     m = Watched()
-    for _ in range(5):
-        assert m.looks(9, pending=1, executions=5) == []
-        assert m.look(pending=0, executions=5) == []
+    for _ in range(2):
+        assert m.looks(5, pending=1, executions=5) == []
+        assert m.looks(100, pending=0, executions=5) == []
+    assert m.looks(5, pending=1, executions=5) == [("m", True)]
+
+
+def test_a_batch_that_ends_now_and_then_is_no_standstill_however_few_there_are() -> None:
+    m = Watched()
+    for batch in range(100):
+        assert m.looks(3, pending=1, executions=batch) == []
+        assert m.looks(100, pending=0, executions=batch) == []
 
 
 def test_time_in_which_nobody_looked_does_not_count() -> None:
