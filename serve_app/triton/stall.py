@@ -1,9 +1,10 @@
 """When a model stands still: requests wait, and for longer than any batch takes none ends.
 
 Time in which nothing waits does not count, and ends nothing: where few requests come, each waits until its deadline in
-vain, and the next comes later. A failed batch counts as one that ended, a request that is rejected or cancelled does not: Triton drops those from the
-queue of a model that executes nothing. Wake-up requests are sent only beside a request that waits or runs, and are
-dropped within half a second, so they neither make an idle model look busy nor hide one that stands still.
+vain, and the next comes later. A failed batch counts as one that ended, a request that is rejected or cancelled does
+not: Triton drops those from the queue of a model that executes nothing. Wake-up requests are sent only beside a request
+that waits or runs, and are dropped within half a second, so they neither make an idle model look busy nor hide one that
+stands still.
 """
 
 from __future__ import annotations
