@@ -12,6 +12,17 @@ from serve_app.spec.replicas import Logging, Node, ReplicaCount, RollingUpdate
 from serve_app.spec.units import Size, SomeSize, SomeTime
 
 
+class Watchdog(Part):
+    """What ends a model's standstill: it is loaded anew, and the whole server is where that does not help."""
+
+    enabled: bool = Field(default=True, description="whether models are watched")
+    limit: SomeTime | None = Field(
+        default=None,
+        description="no batch of any model takes longer: so long may requests wait while none ends; twice the longest "
+        "SLA, and 10s at the least",
+    )
+
+
 class Triton(Part):
     """The server of a profile: where it comes from, what Ray reserves for it, and what it is started with."""
 
@@ -26,6 +37,10 @@ class Triton(Part):
     cpus: float = Field(gt=0, description="that Ray reserves for it; not a limit (Ray: num_cpus)")
     gpus: float = Field(default=0, ge=0, description="that Ray reserves for it, and that it sees (Ray: num_gpus)")
     memory: SomeSize = Field(description="that Ray reserves for it; not a limit")
+    memory_limit: SomeSize | None = Field(
+        default=None,
+        description="with more of their own, the server and its models' processes are ended, and others started; none",
+    )
     device_memory: SomeSize | None = Field(default=None, description="of each GPU, for the checks of models' memory")
     shared_memory: SomeSize | None = Field(default=None, description="of /dev/shm, for the checks of tensors' sizes")
     response_cache: Size | None = Field(default=None, description="for the models with cache: true; none by default")
@@ -37,6 +52,7 @@ class Triton(Part):
     exit_timeout: SomeTime = Field(
         description="how long queued requests may take when the server is stopped (Triton: --exit-timeout-secs)"
     )
+    watchdog: Watchdog = Field(default=Watchdog(), description="acts where requests wait and no batch of a model ends")
     replicas: ReplicaCount = Field(default=1, description="servers: one for each GPU, or one for this machine's CPUs")
     health_check_period: SomeTime = Field(description="how often Ray asks the process that owns it whether both live")
     health_check_timeout: SomeTime = Field(description="after three checks longer than this, Ray replaces both")

@@ -20,6 +20,7 @@ from serve_app.spec.replicas import Replicas
 from serve_app.spec.units import SomePercent
 
 _Found = TypeVar("_Found")
+_LEAST_STALL_LIMIT = timedelta(seconds=10)
 ProfileName = Literal["embedded", "gpu"]
 # What the X-Tier header may carry.
 TierName = Annotated[
@@ -89,6 +90,14 @@ class Spec(Part):
     def longest_sla(self) -> timedelta:
         """After this any request in work has been answered."""
         return max([self.service.sla, *(self.sla(name) for name in self.pipelines)])
+
+    def stall_limit(self, profile: ProfileName) -> timedelta:
+        """How long requests may wait for a model while none of its batches ends: as given, else twice the longest SLA.
+
+        Whoever waits that long has been told; yet the first batch after a start may be late, and is no standstill.
+        """
+        given = self.profiles[profile].triton.watchdog.limit
+        return given or max(2 * self.longest_sla, _LEAST_STALL_LIMIT)
 
     @property
     def primary_profile(self) -> ProfileName:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
 from functools import cached_property, partial
@@ -22,8 +23,10 @@ from serve_app.spec.paths import reached
 from serve_app.spec.resolved import Resolved
 from serve_app.triton.channel import CallError
 from serve_app.triton.connection import Connection
-from serve_app.triton.errors import problem_of
+from serve_app.triton.errors import model_failed, problem_of
 from serve_app.triton.wake_up import WakeUps
+
+logger = logging.getLogger("ray.serve")
 
 
 class TritonModel:
@@ -101,7 +104,8 @@ class TritonModel:
             if array is not None and not self._max_batch:
                 array = array[np.newaxis]
             if array is None or (reason := output.tensor.mismatch(array)):
-                raise ValueError(f"{self.name} answered {key}: {reason if array is not None else 'nothing'}")
+                logger.warning("%s answered %s: %s", self.name, key, reason if array is not None else "nothing")
+                raise model_failed(self.name)
             arrays.append(array)
         return arrays
 

@@ -14,6 +14,7 @@ from ray import serve
 from ray.exceptions import RayError
 from ray.serve.exceptions import RayServeException
 from ray.serve.handle import DeploymentHandle
+from ray.serve.metrics import Counter
 
 from serve_app.artefacts import prepare_all
 from serve_app.project import Project
@@ -22,7 +23,9 @@ from serve_app.spec.built import built_from
 from serve_app.triton.error import TritonError
 from serve_app.triton.launch import Features
 from serve_app.triton.server import TritonServer
+from serve_app.triton.stall import stall_limits
 from serve_app.triton.supervisor import RestartPolicy, TritonSupervisor
+from serve_app.triton.watchdog import Watchdog
 
 logger = logging.getLogger("ray.serve")
 
@@ -57,7 +60,7 @@ class TritonReplica:
         self._spec = spec
         self._profile = profile
         self._server: TritonServer | None = None
-        self._supervisor = TritonSupervisor(self._start, RestartPolicy())
+        self._supervisor = TritonSupervisor(self._start, RestartPolicy(), _watchdog(spec, profile))
         self._installation = await asyncio.to_thread(prepare_all, project, spec, profile, logger.info)
         await self._supervisor.start()
 
@@ -114,6 +117,15 @@ class TritonReplica:
 
     async def __del__(self) -> None:
         await self._supervisor.stop()
+
+
+def _watchdog(spec: Spec, profile: ProfileName) -> Watchdog | None:
+    limits = stall_limits(spec, profile)
+    if not limits:
+        return None
+    stalls = Counter("tandem_model_stalls", "times that requests waited and no batch of a model ended", ("model",))
+    loaded_within = spec.profiles[profile].triton.startup_timeout.total_seconds()
+    return Watchdog(limits, loaded_within, lambda stall: stalls.inc(tags={"model": stall.model}))
 
 
 def _log_directory() -> Path:

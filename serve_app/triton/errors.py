@@ -34,6 +34,10 @@ def problem_of(error: grpc.RpcError, model: str) -> Problem:
         return Problem(422, "input_refused", f"{model} cannot judge this input; send another picture")
     if is_lost(error) or status is grpc.StatusCode.NOT_FOUND:
         return model_unavailable(model)
+    return model_failed(model)
+
+
+def model_failed(model: str) -> Problem:
     return Problem(503, "model_failed", f"{model} failed on this request; its log has the cause", retry_after=2)
 
 

@@ -1,14 +1,19 @@
 """Stands between the process that owns a Triton server and the server, and leaves nothing behind when either ends.
 
-Run as `python -I -S guard.py OWNER_PID LOG LOG_LIMIT DRAIN SCRATCH COMMAND…`; standard library only, one thread.
+Run as `python -I -S guard.py OWNER_PID LOG LOG_LIMIT DRAIN MEMORY_LIMIT SCRATCH COMMAND…`; standard library only, one
+thread.
 `{prefix}` in the command stands for the prefix of the shared memory that the server and its python backend make.
 
 - stdin is the owner: `stop SECONDS` asks for an orderly end and kills what is left after that time; `watch` says that
   the models are loaded: Triton never replaces a model's process that ends, so the server ends with the first of them.
+  `release MODEL` lets the processes that this model has now end, because it is loaded anew: `watch` follows then.
   The end of stdin means that the owner is gone, even by SIGKILL, and kills at once. SIGTERM is `stop DRAIN`.
 - stdout tells the owner `started PID PREFIX`, `log LINE` for each line of the server's that is no routine, `watching`
-  when it does, and `exited STATUS REASON` as soon as the server is. Lines are dropped rather than waited for where the
+  when it does, `released MODEL` when the last of a model's released processes has ended, and `exited STATUS REASON` as
+  soon as the server is. Lines are dropped rather than waited for where the
   owner does not read.
+- The server ends when it and the processes of its models hold more than MEMORY_LIMIT bytes of their own, 0 being no
+  limit: without one the kernel, or Ray, ends whoever is in the way.
 - The server's output goes to LOG, of which two files of LOG_LIMIT bytes are kept. A full disk loses lines, never
   the server.
 - The server stays in the owner's process group and dies with the guard. The guard itself leaves that group, so that it
@@ -41,6 +46,7 @@ _OWNED = re.compile(rf"{_SCHEME}-(\d+)-(\d+)-(\d+)-")
 _ROUTINE = re.compile(rb"I\d{4} |[+|]|\s*$")
 # What the python backend logs first, when its folder is there.
 _PYTHON_STARTS = b"TRITONBACKEND_ModelInstanceInitialize"
+_MEASURED_EVERY_S = 1.0
 _LINE_LIMIT = 4000  # with the word before it less than PIPE_BUF, so that a line is written whole or not at all
 
 
@@ -120,6 +126,15 @@ def _stat_fields(pid: int) -> list[str] | None:
     return text.rpartition(")")[2].split()
 
 
+def own_memory(pid: int) -> int:
+    """Bytes that a process holds in memory and shares with no file or process (proc(5), statm); 0 where it ended."""
+    try:
+        _, resident, shared, *_ = Path(f"/proc/{pid}/statm").read_text().split()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
+
+
 def _pid_namespace() -> int:
     return os.stat("/proc/self/ns/pid").st_ino
 
@@ -173,13 +188,24 @@ class RotatingLog:
             return
 
 
+class _Process:
+    """One process of a model; `released` where it may end."""
+
+    def __init__(self, pid: int, model: str):
+        self.pid = pid
+        self.model = model
+        self.released = False
+
+
 class Guard:
     """One server, from start to its last trace."""
 
-    def __init__(self, owner: int, log: RotatingLog, drain: float, command: list[str]):
+    def __init__(self, owner: int, log: RotatingLog, drain: float, memory_limit: int, command: list[str]):
         self._owner = owner
         self._log = log
         self._drain = drain
+        self._memory_limit = memory_limit
+        self._measured = 0.0
         self._prefix = name_prefix(os.getpid())
         self._command = [part.replace("{prefix}", self._prefix) for part in command]
         self._poll = select.poll()
@@ -189,7 +215,7 @@ class Guard:
         self._server = 0
         self._status: int | None = None
         self._reason = ""
-        self._models: dict[int, str] = {}  # by the pidfd of a model's process
+        self._models: dict[int, _Process] = {}  # by their pidfds
         self._others: set[Path] = set()
         self._neighbours: set[int] = set()
         self._environments: Path | None = None
@@ -227,6 +253,8 @@ class Guard:
                 self._kill("its owner ended")
             if self._kill_at is not None and time.monotonic() >= self._kill_at:
                 self._kill(self._reason)
+            if self._memory_limit and time.monotonic() - self._measured >= _MEASURED_EVERY_S:
+                self._measure()
             self._reap()
         self._read_output(output)  # what it wrote is in the pipe, which holds no more; what it left behind may write on
         self._tell(f"exited {self._status} {self._reason}".encode())
@@ -250,9 +278,7 @@ class Guard:
                 self._stop(self._drain)
             return True
         if source in self._models:
-            if self._kill_at is not None:
-                return False  # they are told to end, one by one
-            self._kill(f"the process of its model {self._models[source]} ended")
+            self._model_ended(source)
             return False
         more = self._read_orders()
         if not more:
@@ -319,12 +345,14 @@ class Guard:
         chunk = os.read(0, 4096)
         *orders, self._orders = (self._orders + chunk).split(b"\n")
         for order in orders:
-            verb, _, seconds = order.partition(b" ")
+            verb, _, argument = order.partition(b" ")
             if verb == b"stop":
-                self._stop(float(seconds))
+                self._stop(float(argument))
             elif verb == b"watch":
                 self._watch()
                 self._tell(b"watching")
+            elif verb == b"release":
+                self._release(argument.decode())
         return bool(chunk)
 
     def _tell(self, line: bytes) -> None:
@@ -346,6 +374,16 @@ class Guard:
             self._reason = self._reason or reason
             os.kill(self._server, signal.SIGKILL)
 
+    def _measure(self) -> None:
+        self._measured = time.monotonic()
+        held = {"the server": own_memory(self._server)}
+        for process in self._models.values():
+            held[process.model] = held.get(process.model, 0) + own_memory(process.pid)
+        if (total := sum(held.values())) > self._memory_limit:
+            most = max(held, key=lambda name: held[name])
+            limit = self._memory_limit >> 20
+            self._kill(f"it held {total >> 20} MiB, more than its limit of {limit}; {most} {held[most] >> 20} of them")
+
     def _watch(self) -> None:
         """Notice the end of every process of the server, which are its models', and close their memory to others.
 
@@ -353,14 +391,35 @@ class Guard:
         """
         for segment in _SHARED_MEMORY.glob(f"{self._prefix}*"):
             segment.chmod(0o600)
+        known = {process.pid for process in self._models.values()}
         for pid in _children(self._server):
+            if pid in known:
+                continue
             try:
                 handle = os.pidfd_open(pid)
             except ProcessLookupError:
                 continue
             arguments = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
-            self._models[handle] = Path(arguments[1]).parent.parent.name if len(arguments) > 1 else "unknown"
+            model = Path(arguments[1]).parent.parent.name if len(arguments) > 1 else "unknown"
+            self._models[handle] = _Process(pid, model)
             self._poll.register(handle, select.POLLIN)
+
+    def _release(self, model: str) -> None:
+        for process in self._models.values():
+            process.released |= process.model == model
+        self._tell_if_released(model)
+
+    def _tell_if_released(self, model: str) -> None:
+        if not any(process.released and process.model == model for process in self._models.values()):
+            self._tell(f"released {model}".encode())
+
+    def _model_ended(self, handle: int) -> None:
+        process = self._models.pop(handle)
+        os.close(handle)
+        if process.released:
+            self._tell_if_released(process.model)
+        elif self._kill_at is None:  # else they are told to end, one by one
+            self._kill(f"the process of its model {process.model} ended")
 
     def _reap(self) -> None:
         while True:
@@ -404,9 +463,10 @@ def _prctl(option: int, value: int) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    owner, log, limit, drain, scratch, *command = arguments
+    owner, log, limit, drain, memory_limit, scratch, *command = arguments
+    kept = RotatingLog(Path(log), int(limit))
     try:
-        return Guard(int(owner), RotatingLog(Path(log), int(limit)), float(drain), command).run()
+        return Guard(int(owner), kept, float(drain), int(memory_limit), command).run()
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 

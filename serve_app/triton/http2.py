@@ -140,7 +140,6 @@ class Http2Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is of no class of asyncio's
         wanted = {HEADER_TABLE_SIZE: 0, ENABLE_PUSH: 0, INITIAL_WINDOW_SIZE: LARGEST_WINDOW}
         wanted[MAX_FRAME_SIZE] = LARGEST_FRAME
-        self._decoder.max_allowed_table_size = 0
         self._send(PREFACE + frame(SETTINGS, 0, 0, settings(wanted)))
         self._send(frame(WINDOW_UPDATE, 0, 0, number(LARGEST_WINDOW - DEFAULT_WINDOW)))
         self.accepts = True
@@ -206,10 +205,13 @@ class Http2Connection(asyncio.Protocol):
             self._block = stream, flags, block
             return
         self._block = None
-        headers = self._blocks.get(block)
+        # The peer may answer before it has seen our settings, from a table of its own. Without one, what a block says
+        # does not depend on those before.
+        table = self._decoder.header_table.dynamic_entries
+        headers = None if table else self._blocks.get(block)
         if headers is None:
             headers = {str(name): str(value) for name, value in self._decoder.decode(block)}
-            if len(self._blocks) < 256:  # messages of errors differ
+            if not table and len(self._blocks) < 256:  # messages of errors differ
                 self._blocks[block] = headers
         if stream in self._streams:
             self._streams[stream].headers |= headers

@@ -23,16 +23,20 @@ _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NU
 
 @dataclass(frozen=True)
 class Features:
-    """What a server does only where it is told to at its start. `response_cache` is bytes."""
+    """What a server does only where it is told to at its start. `response_cache` and `memory_limit` are bytes."""
 
     response_cache: int | None = None
     rate_limit: bool = False
     resources: Mapping[str, Resource] = field(default_factory=dict)
+    metrics: bool = False
+    memory_limit: int | None = None
 
     @classmethod
     def of(cls, triton: Triton) -> Features:
         """What a profile asks for."""
-        return cls(triton.response_cache, triton.rate_limit, triton.resources)
+        return cls(
+            triton.response_cache, triton.rate_limit, triton.resources, triton.watchdog.enabled, triton.memory_limit
+        )
 
 
 def free_port() -> int:
@@ -58,6 +62,7 @@ def command(
     models: Sequence[str],
     config_name: str | None,
     port: int,
+    metrics_port: int | None,
     exit_timeout: float,
     features: Features,
 ) -> list[str]:
@@ -75,11 +80,21 @@ def command(
         "--strict-readiness=true",
         f"--exit-timeout-secs={math.ceil(exit_timeout)}",
         "--allow-http=false",
-        "--allow-metrics=false",
         "--grpc-address=127.0.0.1",
         f"--grpc-port={port}",
+        *(["--allow-metrics=false"] if metrics_port is None else _metrics(metrics_port)),
         *_cache(installation, features),
         *_rate_limit(features),
+    ]
+
+
+def _metrics(port: int) -> list[str]:
+    # Without an address of their own they would be told on every interface.
+    return [
+        "--metrics-address=127.0.0.1",
+        f"--metrics-port={port}",
+        "--allow-gpu-metrics=false",
+        "--allow-cpu-metrics=false",
     ]
 
 

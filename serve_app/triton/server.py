@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import http.client
 import os
 import re
 import shutil
@@ -19,11 +20,12 @@ from typing import Any
 import grpc
 from tritonclient.grpc import model_config_pb2, service_pb2, service_pb2_grpc
 
-from serve_app.triton import guard, launch, preflight
+from serve_app.triton import guard, launch, metrics, preflight
 from serve_app.triton.channel import grpc_channel
 from serve_app.triton.complaint import STACK, complaint
 from serve_app.triton.error import TritonError
 from serve_app.triton.find import Installation
+from serve_app.triton.stall import Work
 
 NO_FEATURES = launch.Features()
 _LOG_LIMIT = 10 * 1024 * 1024
@@ -31,6 +33,8 @@ _PORT_ATTEMPTS = 5
 # How long the guard may take to clean up, beyond the time that the server is given.
 GUARD_GRACE = 10.0
 _KEPT_LINES = 40
+# The python backend's process of a model without requests ends within two seconds.
+_UNLOADED_WITHIN_S = 5.0
 # What every server without a GPU says, and the frames of a model's traceback.
 _NO_FAULT = re.compile(r"CudaDriverHelper has not been initialized|pinned memory pool|^At:$|^\S.*\(\d+\): \S+$")
 _GIVES_UP = ("error: creating server", "failed to start GRPC service")
@@ -44,10 +48,20 @@ _RECONNECTION = (
 class TritonServer:
     """A running server; made by `start`, which answers when it is ready."""
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: Path, scratch: Path, drain: float):
-        """Start the process. `scratch` is removed with it."""
+    def __init__(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        log: Path,
+        scratch: Path,
+        drain: float,
+        memory_limit: int,
+        metrics_port: int | None,
+    ):
+        """Start the process. `scratch` is removed with it. `memory_limit` is bytes; 0 is none."""
         self.address = ""
         self._drain = drain
+        self.metrics_port = metrics_port
         self._scratch = scratch
         self._pid = 0
         self._prefix = ""
@@ -56,12 +70,13 @@ class TritonServer:
         self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._gives_up = asyncio.Event()
         self._watched = asyncio.Event()
+        self._released: dict[str, asyncio.Event] = {}
         self._gone = asyncio.Event()
         self._channel: grpc.aio.Channel | None = None
         self._guard = subprocess.Popen(
             [
                 *(sys.executable, "-I", "-S", guard.__file__),
-                *(str(os.getpid()), str(log), str(_LOG_LIMIT), str(drain), str(scratch)),
+                *(str(os.getpid()), str(log), str(_LOG_LIMIT), str(drain), str(memory_limit), str(scratch)),
                 *command,
             ],
             env=dict(environment),
@@ -101,6 +116,7 @@ class TritonServer:
         deadline = loop.time() + ready_timeout
         for _ in range(_PORT_ATTEMPTS):
             port = launch.free_port()
+            metrics_port = launch.free_port() if features.metrics else None
             scratch = Path(tempfile.mkdtemp(prefix=guard.name_prefix(os.getpid())))
             backends = installation.make_backend_directory(scratch)
             # The python backend hands its processes the path through a shell, which takes it apart at spaces.
@@ -114,6 +130,7 @@ class TritonServer:
                     models=models,
                     config_name=config_name,
                     port=port,
+                    metrics_port=metrics_port,
                     exit_timeout=exit_timeout,
                     features=features,
                 ),
@@ -121,6 +138,8 @@ class TritonServer:
                 log,
                 scratch,
                 exit_timeout,
+                features.memory_limit or 0,
+                metrics_port,
             )
             try:
                 await server._await_ready(f"127.0.0.1:{port}", models, deadline)
@@ -172,6 +191,44 @@ class TritonServer:
             return {name: (await stub.ModelConfig(each, timeout=timeout)).config for name, each in requests.items()}
         except grpc.aio.AioRpcError as error:
             raise TritonError(f"Triton does not answer: {error.details()}") from None
+
+    async def work(self, timeout: float) -> dict[str, Work]:
+        """Each model's work by now, where the server was started with metrics.
+
+        TritonError where it does not tell within `timeout` seconds.
+        """
+        if self.metrics_port is None:
+            raise TritonError("Triton was started without metrics.")
+        try:
+            return metrics.work(await asyncio.to_thread(metrics.read, self.metrics_port, timeout))
+        except (OSError, http.client.HTTPException) as error:
+            raise TritonError(f"Triton does not tell its metrics: {error}") from None
+
+    async def reload(self, model: str, timeout: float) -> None:
+        """Load a model anew and wait until what ran of it before has ended.
+
+        Requests that it has taken stay with what runs of it; those that come until it is loaded are told that it is
+        not there. TritonError where it is not loaded within `timeout` seconds, or its old processes do not end soon
+        after.
+        """
+        if self._channel is None:
+            raise TritonError("Triton does not run.")
+        stub = _stub(self._channel)
+        self._order(f"release {model}")
+        released = self._released[model] = asyncio.Event()
+        try:
+            # Triton does nothing to load a model whose files are as they were, unless it is unloaded.
+            await stub.RepositoryModelUnload(
+                service_pb2.RepositoryModelUnloadRequest(model_name=model), timeout=timeout
+            )
+            await stub.RepositoryModelLoad(service_pb2.RepositoryModelLoadRequest(model_name=model), timeout=timeout)
+        except grpc.aio.AioRpcError as error:
+            raise TritonError(f"{model} could not be loaded anew: {error.details()}") from None
+        self._order("watch")
+        try:
+            await asyncio.wait_for(released.wait(), _UNLOADED_WITHIN_S)
+        except asyncio.TimeoutError:
+            raise TritonError(f"{model} was loaded anew, and what ran of it before does not end") from None
 
     async def wait_exit(self) -> str:
         """Wait until the server has ended and its traces are gone; answer how it ended."""
@@ -233,6 +290,8 @@ class TritonServer:
             self._pid = int(pid)
         elif word == "watching":
             self._watched.set()
+        elif word == "released":
+            self._released[text].set()
         elif word == "exited":
             status, _, self._reason = text.partition(" ")
             self._status = int(status)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 import grpc
 
 from serve_app.triton.error import TritonError
+from serve_app.triton.stall import Work
+from serve_app.triton.watchdog import Watchdog
 
 _logger = logging.getLogger(__name__)
 
@@ -29,6 +31,10 @@ class Server(Protocol):
 
     async def stop(self, drain: float | None = None) -> str: ...
 
+    async def work(self, timeout: float) -> Mapping[str, Work]: ...
+
+    async def reload(self, model: str, timeout: float) -> None: ...
+
 
 @dataclass(frozen=True)
 class RestartPolicy:
@@ -44,10 +50,11 @@ class RestartPolicy:
 class TritonSupervisor:
     """One server at a time, each on an address of its own."""
 
-    def __init__(self, start: Callable[[], Awaitable[Server]], policy: RestartPolicy):
-        """`start` answers a server that is ready, or raises TritonError."""
+    def __init__(self, start: Callable[[], Awaitable[Server]], policy: RestartPolicy, watchdog: Watchdog | None = None):
+        """`start` answers a server that is ready, or raises TritonError. Its models are not watched by default."""
         self._start = start
         self._policy = policy
+        self._watchdog = watchdog
         self._server: Server | None = None
         self._failure: TritonError | None = None
         self._changed = asyncio.Condition()
@@ -113,12 +120,20 @@ class TritonSupervisor:
         """Wait until the server has ended, or end it because it does not answer; answer what happened."""
         loop = asyncio.get_running_loop()
         ended = asyncio.create_task(server.wait_exit())
+        watches = [] if self._watchdog is None else [asyncio.create_task(self._watchdog.given_up(server))]
         silent_since: float | None = None
         try:
             while True:
-                await asyncio.wait([ended], timeout=self._policy.probe_interval)
+                await asyncio.wait(
+                    [ended, *watches], timeout=self._policy.probe_interval, return_when=asyncio.FIRST_COMPLETED
+                )
                 if ended.done():
                     return ended.result()
+                for watch in watches:
+                    if watch.done():
+                        reason = watch.result()
+                        await server.stop(0)
+                        return f"{reason}; it was killed"
                 asked = loop.time()
                 if await server.probe(self._policy.probe_timeout):
                     silent_since = None
@@ -128,7 +143,8 @@ class TritonSupervisor:
                     await server.stop(0)
                     return f"did not answer for {loop.time() - silent_since:.0f} s and was killed"
         finally:
-            ended.cancel()
+            for task in (ended, *watches):
+                task.cancel()
 
     async def _restarted(self, reason: str) -> Server | None:
         """Another server, or None where the policy allows no further try."""

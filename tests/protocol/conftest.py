@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -26,7 +27,7 @@ from serve_app.protocol.backend import TritonBackend
 from serve_app.protocol.grpc_door import GrpcDoor
 from serve_app.protocol.limits import Limits
 from serve_app.protocol.signatures import Signatures
-from serve_app.triton import launch
+from serve_app.triton import launch, metrics
 from serve_app.triton.client import WakeUpsOf
 from serve_app.triton.connection import Connection
 from serve_app.triton.find import find
@@ -47,6 +48,14 @@ class Bare:
     server: TritonServer
     models: Path
     gate: Path
+
+    def cancelled(self, model: str) -> int:
+        """How many of a model's requests Triton has cancelled."""
+        assert self.server.metrics_port is not None
+        text = metrics.read(self.server.metrics_port, 5)
+        counted = rf'^nv_inference_request_failure{{model="{model}",reason="CANCELED",version="1"}} (\d+)$'
+        (count,) = re.findall(counted, text, re.MULTILINE)
+        return int(count)
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -75,6 +84,7 @@ async def bare(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Bare]:
             exit_timeout=10,
             log_directory=folder / "logs",
             environment={"CUDA_VISIBLE_DEVICES": ""},
+            features=launch.Features(metrics=True),
         )
     yield Bare(f"127.0.0.1:{port}", server.address, server, models, gate)
     await server.stop(0)

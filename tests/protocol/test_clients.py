@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -14,7 +15,7 @@ from tritonclient import grpc, http
 from tritonclient.http import aio as http_aio
 from tritonclient.utils import InferenceServerException, triton_to_np_dtype
 
-from tests.protocol.conftest import Door, Gate
+from tests.protocol.conftest import Bare, Door, Gate
 from tests.protocol.served import TYPES
 
 # What python's backend makes of tensors is NumPy's, which has no BF16.
@@ -201,17 +202,19 @@ def test_a_deadline_is_kept_while_the_model_works(
     gate: Gate,
     eventually: Callable[..., None],
 ) -> None:
-    given = tensors(http, {"x": np.zeros((1, 1), np.float32)})
-    first = http_client.async_infer("gate", given)
-    eventually(gate.entered)
-    with pytest.raises(InferenceServerException) as late:
-        grpc_client.infer("gate", tensors(grpc, {"x": np.zeros((1, 1), np.float32)}), client_timeout=0.2)
-    assert late.value.status() == "StatusCode.DEADLINE_EXCEEDED"
-    with pytest.raises(InferenceServerException) as late:
-        http_client.infer("gate", given, headers={"X-Request-Timeout-Seconds": "0.2"})
-    assert late.value.status() == "504"
-    gate.open()
-    assert first.get_result().as_numpy("y") is not None
+    x = {"x": np.zeros((1, 1), np.float32)}
+    with ThreadPoolExecutor(1) as other:
+        first = other.submit(grpc_client.infer, "gate", tensors(grpc, x))
+        eventually(gate.entered)
+        with pytest.raises(InferenceServerException) as late:
+            grpc_client.infer("gate", tensors(grpc, x), client_timeout=0.2)
+        assert late.value.status() == "StatusCode.DEADLINE_EXCEEDED"
+        with pytest.raises(InferenceServerException) as late:
+            http_client.infer("gate", tensors(http, x), headers={"X-Request-Timeout-Seconds": "0.2"})
+        assert late.value.status() == "504"
+        assert not first.done()
+        gate.open()
+        assert first.result().as_numpy("y") is not None
 
 
 async def queued(client: grpc_aio.InferenceServerClient) -> None:
@@ -243,20 +246,36 @@ async def test_a_full_queue_and_a_timeout_have_tritons_codes(door: Door, gate: G
         assert late.value.status() == "StatusCode.UNAVAILABLE"
 
 
-async def test_nothing_is_worked_out_for_a_client_that_gave_up(door: Door, gate: Gate) -> None:
-    async with grpc_aio.InferenceServerClient(door.grpc) as client:
-        given = tensors(grpc, {"x": np.zeros((1, 1), np.float32)})
+@pytest.mark.parametrize("protocol", ["http", "grpc"])
+async def test_the_queued_inference_of_a_client_that_hangs_up_is_cancelled_in_triton(
+    door: Door, gate: Gate, bare: Bare, protocol: str
+) -> None:
+    given = tensors(grpc, {"x": np.zeros((1, 1), np.float32)})
+    tensor = {"name": "x", "datatype": "FP32", "shape": [1, 1], "data": [0]}
+    async with grpc_aio.InferenceServerClient(door.grpc) as client, httpx.AsyncClient() as web:
         first = asyncio.create_task(client.infer("gate", given))
         while not gate.entered():
             await asyncio.sleep(0.01)
-        before = (await client.get_inference_statistics("gate")).model_stats[0].inference_count
-        waiting = asyncio.create_task(client.infer("gate", given))
+        before, cancelled = await inferences(client), bare.cancelled("gate")
+        asked = (
+            web.post(f"http://{door.http}/v2/models/gate/infer", json={"inputs": [tensor]})
+            if protocol == "http"
+            else client.infer("gate", given)
+        )
+        waiting = asyncio.ensure_future(asked)
+        await asyncio.wait([waiting], timeout=0.2)
         await queued(client)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
+        await queued(client)
         gate.open()
         await first
         await client.infer("gate", given)
-        after = (await client.get_inference_statistics("gate")).model_stats[0].inference_count
-    assert after - before == 2
+        assert await inferences(client) - before == 2
+    assert bare.cancelled("gate") > cancelled
+
+
+async def inferences(client: grpc_aio.InferenceServerClient) -> int:
+    count: int = (await client.get_inference_statistics("gate")).model_stats[0].inference_count
+    return count

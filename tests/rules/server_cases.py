@@ -26,6 +26,18 @@ def limited(*groups: dict[str, Any], stock: dict[str, Any], rate_limit: bool = T
 
 
 SERVERS = {
+    "a memory limit that the server meets in its ordinary work": Case(
+        "T419",
+        triton(memory="1GiB", memory_limit="512MiB"),
+        f"{TRITON}.memory_limit",
+        "it is 512MiB, and memory is 1GiB",
+    ),
+    "a watchdog that does not wait for an SLA": Case(
+        "T409",
+        merged(triton(watchdog={"limit": "2s"}), {"service": {"sla": "2s"}}),
+        f"{TRITON}.watchdog.limit",
+        "it is 2s, and the longest SLA is 2s",
+    ),
     "a wheel without its sha256": Case(
         "T401", triton(requirement="nvidia-pytriton==0.7.0"), f"{TRITON}.requirement", "only requirement is given"
     ),

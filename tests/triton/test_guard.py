@@ -21,7 +21,14 @@ class Guarded:
     """A guard, owned by the test, around a shell script or another program."""
 
     def __init__(
-        self, folder: Path, script: str, *, program: str = "/bin/sh", limit: int = 1 << 20, log: Path | None = None
+        self,
+        folder: Path,
+        script: str,
+        *,
+        program: str = "/bin/sh",
+        limit: int = 1 << 20,
+        log: Path | None = None,
+        memory_limit: int = 0,
     ):
         self.log = log or folder / "server.log"
         self.scratch = folder / "scratch"
@@ -29,7 +36,7 @@ class Guarded:
         self.process = subprocess.Popen(
             [
                 *(sys.executable, "-I", "-S", guard.__file__),
-                *(str(os.getpid()), str(self.log), str(limit), "5", str(self.scratch)),
+                *(str(os.getpid()), str(self.log), str(limit), "5", str(memory_limit), str(self.scratch)),
                 *(program, "-c", script, "{prefix}"),
             ],
             stdin=subprocess.PIPE,

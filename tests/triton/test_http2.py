@@ -167,6 +167,23 @@ async def test_a_channels_metadata_goes_with_every_call() -> None:
         await infer(channel)
 
 
+async def test_a_server_that_answers_before_it_has_seen_the_settings_is_understood() -> None:
+    """Triton does, where it refuses the first request at once; from then on it keeps no table of headers."""
+
+    async def hasty(peer: Peer) -> None:
+        peer.encoder = Encoder()
+        for number in range(6):
+            if number == 3:
+                peer.encoder.header_table_size = 0
+            stream, _, _ = await peer.read_request()
+            peer.write(peer.answer(stream, ANSWER(model_name=str(number))))
+        await peer.reader.read()
+
+    async with served(hasty) as channel:
+        answers = [await infer(channel) for _ in range(6)]
+    assert [answer.model_name for answer in answers] == [str(number) for number in range(6)]
+
+
 async def test_calls_share_a_connection_and_are_answered_in_any_order() -> None:
     async def behave(peer: Peer) -> None:
         requests = [await peer.read_request() for _ in range(3)]

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from serve_app.triton.error import TritonError
+from serve_app.triton.stall import Work
 from serve_app.triton.supervisor import RestartPolicy, TritonSupervisor
+from serve_app.triton.watchdog import Watchdog
 
 POLICY = RestartPolicy(probe_interval=1, probe_timeout=2, unresponsive_after=5, max_restarts=3, window=60)
 
@@ -51,6 +53,8 @@ class FakeServer:
         self.address = f"server-{number}"
         self.silent = False
         self.stopped: list[float | None] = []
+        self.at_work = Work(pending=0, executions=0)
+        self.reloaded: list[str] = []
         self._ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     def end(self, how: str = "was killed by SIGKILL") -> None:
@@ -66,6 +70,12 @@ class FakeServer:
 
     async def wait_exit(self) -> str:
         return await asyncio.shield(self._ended)
+
+    async def work(self, timeout: float) -> dict[str, Work]:
+        return {"m": self.at_work}
+
+    async def reload(self, model: str, timeout: float) -> None:
+        self.reloaded.append(model)
 
     async def stop(self, drain: float | None = None) -> str:
         self.stopped.append(drain)
@@ -148,6 +158,24 @@ def test_an_owner_that_could_not_probe_for_a_while_does_not_blame_the_server():
         factory.servers[0].silent = False
         await asyncio.sleep(30)
         assert factory.servers[0].alive()
+        await supervisor.stop()
+
+    virtually(scenario())
+
+
+def test_a_server_whose_model_stands_still_after_it_was_reloaded_is_killed_and_replaced():
+    async def scenario():
+        factory = Factory()
+        supervisor = TritonSupervisor(factory, POLICY, Watchdog({"m": 10.0}, 60, lambda stall: None))
+        await supervisor.start()
+        before = now()
+        factory.servers[0].at_work = Work(pending=1, executions=7)
+        assert await supervisor.address(now() + 60, other_than="server-1") == "server-2"
+        assert factory.servers[0].reloaded == ["m"]
+        assert factory.servers[0].stopped == [0]
+        assert now() - before == pytest.approx(2 * 10 + 1, abs=5)
+        await asyncio.sleep(60)
+        assert factory.servers[1].alive()
         await supervisor.stop()
 
     virtually(scenario())

@@ -47,6 +47,7 @@ from serve_app.spec.checks import tiers as tiers
 from serve_app.spec.checks import traffic as traffic
 from serve_app.spec.checks import versions as versions
 from serve_app.spec.checks import warmup as warmup
+from serve_app.spec.checks import watchdog as watchdog
 from serve_app.spec.checks.registry import run_checks
 
 __all__ = ["run_checks"]
