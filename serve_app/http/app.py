@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
@@ -14,7 +13,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp
 
 from serve_app.admission import Admission
-from serve_app.context import RequestContext, Timings, deadline_exceeded
+from serve_app.context import RequestContext, Timings
 from serve_app.http.front import internal_error
 from serve_app.http.problems import MEDIA_TYPE, ProblemDetails, problem_response
 from serve_app.http.uploads import read_inputs
@@ -98,7 +97,7 @@ def _add_route(
                     return await run(pipeline, inputs, granted, measured)
 
         with admission.admitted(context, pipeline.route) as admitted, measured.measure("total"):
-            result = await _before(context, answered())
+            result = await context.in_time(answered())
         body = result.model_dump(mode="json")
         times = {key: round(value, 2) for key, value in measured.ms.items()}
         return JSONResponse({"request_id": context.request_id, **body, "timings_ms": times})
@@ -113,20 +112,6 @@ def _add_route(
         responses=_problem_docs(*_STATUSES),
         openapi_extra=_request_docs(pipeline, list(spec.tiers)),
     )
-
-
-async def _before(context: RequestContext, work: Coroutine[Any, Any, BaseModel]) -> BaseModel:
-    """The work's result. Problem 504 at the deadline, without waiting until the work has noticed its cancellation."""
-    task = asyncio.ensure_future(work)
-    # A failure after the deadline is nobody's any more; asyncio would log it as forgotten.
-    task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
-    try:
-        await asyncio.wait([task], timeout=context.remaining())
-        if task.done():
-            return task.result()
-        raise deadline_exceeded()
-    finally:
-        task.cancel()
 
 
 def _headers(request: Request) -> dict[str, str]:

@@ -34,8 +34,8 @@ class Connection:
         self.in_use: Channel | None = None
 
     def disturbed(self) -> float:
-        """When a lost server's successor was found, in seconds since the epoch; infinity while it is looked for."""
-        return self._found
+        """When a lost server's successor was found, in seconds since the epoch; infinity while there is none known."""
+        return math.inf if self.in_use is not None and self.in_use.is_lost else self._found
 
     async def call(
         self, method: str, request: Message, answer: type[Answer], timeout: float, *, repeatable: bool = True

@@ -20,6 +20,11 @@ def is_lost(error: grpc.RpcError) -> bool:
     return error.code() is grpc.StatusCode.INTERNAL and "Stub process" in message
 
 
+def is_of_the_model(error: grpc.RpcError) -> bool:
+    """Whether the model itself worked on the request and failed, as opposed to Triton, the way there or the time."""
+    return error.code() is grpc.StatusCode.INTERNAL and not is_lost(error)
+
+
 def problem_of(error: grpc.RpcError, model: str) -> Problem:
     """The problem that a client is told about when Triton refused or failed a request to `model`."""
     status, message = error.code(), error.details() or ""
@@ -34,6 +39,10 @@ def problem_of(error: grpc.RpcError, model: str) -> Problem:
         return Problem(422, "input_refused", f"{model} cannot judge this input; send another picture")
     if is_lost(error) or status is grpc.StatusCode.NOT_FOUND:
         return model_unavailable(model)
+    return model_failed(model)
+
+
+def model_failed(model: str) -> Problem:
     return Problem(503, "model_failed", f"{model} failed on this request; its log has the cause", retry_after=2)
 
 
