@@ -39,7 +39,7 @@ class Breakers:
         self._clock = clock
 
     @classmethod
-    def of(cls, spec: Spec, disturbed: Callable[[], float]) -> Breakers:
+    def of(cls, spec: Spec, disturbed: Callable[[], float], clock: Callable[[], float] = time.time) -> Breakers:
         given = spec.service.breaker
         names = [name for name in (*spec.models, *spec.ensembles) if given.enabled and _answers_all_alike(spec, name)]
         open_for = given.open_for.total_seconds()
@@ -51,6 +51,7 @@ class Breakers:
                 for name in names
             },
             disturbed,
+            clock,
         )
 
     def around(self, model: str, timeout: float) -> Guarded:
