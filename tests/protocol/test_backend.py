@@ -190,6 +190,6 @@ async def test_a_stream_that_answers_keeps_its_model_in_use(serve: Callable[...,
     breakers = Breakers({"add": Breaker(1, open_for=60, patience=0, tell=lambda _: None)})
     backend = TritonBackend(plain._connection, breakers=breakers)
     for _ in range(3):
-        stream = backend.stream(REQUEST, 5)
+        stream: Any = backend.stream(REQUEST, 5)
         assert (await anext(stream)).infer_response.id == "first"
         await stream.aclose()
