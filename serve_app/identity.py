@@ -17,6 +17,7 @@ ID, TIER, TIMEOUT = HEADERS = "x-request-id", "x-tier", "x-request-timeout-secon
 HEADSTART_S = 0.1
 ID_PATTERN = r"[A-Za-z0-9._:-]{1,128}"
 SECONDS_PATTERN = r"[0-9]{1,6}(\.[0-9]{1,6})?"
+_id, _seconds = re.compile(ID_PATTERN), re.compile(SECONDS_PATTERN)
 # Nobody needs to be unable to guess a request's name, and the system's own random numbers take a system call.
 _numbers = random.Random()
 
@@ -25,7 +26,7 @@ def request_id_of(given: str | None) -> str:
     """The client's, or a new one where it gives none. Problem 400 where it cannot be used."""
     if given is None:
         return str(uuid.UUID(int=_numbers.getrandbits(128), version=4))
-    if not re.fullmatch(ID_PATTERN, given):
+    if not _id.fullmatch(given):
         detail = "X-Request-ID is unfit; send up to 128 letters, digits and . _ : -, or none"
         raise Problem(400, "bad_request_id", detail, field="X-Request-ID")
     return given
@@ -54,7 +55,7 @@ class Contexts:
             raise Problem(400, "unknown_tier", detail, field="X-Tier")
         allowed = self._sla if sla is None else sla
         if seconds is not None:
-            if not re.fullmatch(SECONDS_PATTERN, seconds) or float(seconds) <= 0:
+            if not _seconds.fullmatch(seconds) or float(seconds) <= 0:
                 detail = "X-Request-Timeout-Seconds is not a positive number of seconds; send one, as 2.5"
                 raise Problem(400, "bad_timeout", detail, field="X-Request-Timeout-Seconds")
             allowed = min(allowed, max(float(seconds) - HEADSTART_S, float(seconds) / 2))

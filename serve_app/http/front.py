@@ -90,10 +90,12 @@ class _Exchange:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self._status = message["status"]
-            headers = [(key, value) for key, value in message["headers"] if key != _ID]
+            headers = []
             for key, value in message["headers"]:
                 if key == _ID:  # of the protocol, which names what has an unfit name
                     self.request_id = value.decode()
+                else:
+                    headers.append((key, value))
             headers.append((_ID, self.request_id.encode()))
             if not self._whole and self._is_to_close():
                 headers.append((b"connection", b"close"))

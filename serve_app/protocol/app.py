@@ -88,7 +88,9 @@ class ProtocolApp:
             await self._infer(name, version, headers, receive, context, reply)
         elif parts == ["repository", "index"]:
             _allow(scope, "POST")
-            body = await read_body(headers, receive, context, self._limits, _GoneError())
+            with Interruptible() as reading:
+                reading.interrupt_after(context.remaining(), deadline_passed)
+                body = await read_body(headers, receive, self._limits, _GoneError())
             ready = index_is_of_ready_models(body, self._limits)
             index = await self._questions.index(ready=ready, timeout=context.remaining())
             await reply.json([{key: value for key, value in as_json(model).items() if value} for model in index.models])
@@ -141,14 +143,14 @@ class ProtocolApp:
                 INVALID, "the content type is not application/json in UTF-8, or application/octet-stream", status=415
             )
         header_length = _length_of_header(headers)
-        with self._admission.admitted(context, name) as admitted:
-            body = await read_body(headers, receive, context, self._limits, _GoneError())
+        with self._admission.admitted(context, name) as admitted, Interruptible() as work:
+            work.interrupt_after(context.remaining(), deadline_passed)
+            body = await read_body(headers, receive, self._limits, _GoneError())
             if "content-encoding" in headers:
                 body = await compression.unpacked(body, headers["content-encoding"], self._limits.body)
             request, wanted = read_request(body, header_length, signature, version, context, self._limits)
             del body
-            with Interruptible() as work, WhileConnected(receive, work, _GoneError()):
-                work.interrupt_after(context.remaining(), deadline_passed)
+            with WhileConnected(receive, work, _GoneError()):
                 async with admitted as granted:
                     hurry(request, context, granted)
                     answer = await self._backend.infer(request, context.remaining(), repeatable=not signature.sequence)
