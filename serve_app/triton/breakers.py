@@ -41,7 +41,7 @@ class Breakers:
     @classmethod
     def of(cls, spec: Spec, disturbed: Callable[[], float], clock: Callable[[], float] = time.time) -> Breakers:
         given = spec.service.breaker
-        names = [name for name in (*spec.models, *spec.ensembles) if given.enabled and _answers_all_alike(spec, name)]
+        names = [name for name in (*spec.models, *spec.ensembles) if given.enabled and _has_no_sequences(spec, name)]
         open_for = given.open_for.total_seconds()
         return cls(
             {
@@ -116,8 +116,8 @@ def patience(spec: Spec, model: str) -> timedelta:
     return min([*times, spec.service.sla]) / 2
 
 
-def _answers_all_alike(spec: Spec, name: str) -> bool:
-    """Not so a model of sequences: those that are under way keep others waiting for as long as their clients like."""
+def _has_no_sequences(spec: Spec, name: str) -> bool:
+    """Sequences that are under way keep others waiting for as long as their clients like: their model is well then."""
     return all(spec.models[model].sequence is None for model in reached(spec, name))
 
 
