@@ -5,18 +5,14 @@ Stage code never mentions any of it: it is held in context variables, which asyn
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import Coroutine, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any, TypeVar
 
 from serve_app.problem import Problem
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -46,19 +42,6 @@ class RequestContext:
         half = self.remaining() / 2
         seconds = half if time_limit is None else min(time_limit.total_seconds(), half)
         return replace(self, deadline=time.time() + seconds)
-
-    async def in_time(self, work: Coroutine[Any, Any, T]) -> T:
-        """The work's result. Problem 504 at the deadline, without waiting until it has noticed its cancellation."""
-        task = asyncio.ensure_future(work)
-        # A failure after the deadline is nobody's any more; asyncio would log it as forgotten.
-        task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
-        try:
-            await asyncio.wait([task], timeout=self.remaining())
-            if task.done():
-                return task.result()
-            raise deadline_exceeded()
-        finally:
-            task.cancel()
 
 
 def deadline_exceeded() -> Problem:

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from fastapi import FastAPI
-from fastapi.responses import JSONResponse, Response
-from pydantic import BaseModel, Field, create_model
+from fastapi.responses import JSONResponse
+from pydantic import Field, create_model
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.types import ASGIApp
 
 from serve_app.admission import Admission
-from serve_app.context import RequestContext, Timings
 from serve_app.http.front import internal_error
 from serve_app.http.problems import MEDIA_TYPE, ProblemDetails, problem_response
-from serve_app.http.uploads import read_inputs
-from serve_app.identity import ID, ID_PATTERN, SECONDS_PATTERN, TIER, TIMEOUT, Contexts, repeated
-from serve_app.interruption import Interruptible, WhileConnected
+from serve_app.http.routes import PipelineRoute, Routes, Run
+from serve_app.identity import ID_PATTERN, SECONDS_PATTERN
 from serve_app.problem import Problem
 from serve_app.spec import Spec
 from serve_app.spec.code import answer_type
 from serve_app.spec.pipeline import Pipeline
-
-Run = Callable[[Pipeline, dict[str, Any], RequestContext, Timings], Coroutine[Any, Any, BaseModel]]
 
 _DESCRIPTION = """
 The models that the service exposes are below `/v2` in the [Open Inference Protocol][v2], and over gRPC on port {port}
@@ -53,7 +49,6 @@ def build_app(spec: Spec, run: Run, ready: Callable[[], Awaitable[None]], admiss
     app = FastAPI(title=f"Tandem: {spec.application}", description=description, docs_url="/docs", redoc_url=None)
     app.add_exception_handler(Problem, _on_problem)
     app.add_exception_handler(HTTPException, _on_http_exception)
-    app.add_exception_handler(ClientDisconnect, _on_disconnect)
     app.add_exception_handler(Exception, _on_crash)
 
     @app.get("/healthz", tags=["health"], summary="Whether the ingress lives")
@@ -65,15 +60,14 @@ def build_app(spec: Spec, run: Run, ready: Callable[[], Awaitable[None]], admiss
         await ready()
         return {"status": "ready"}
 
-    contexts = Contexts(spec)
     for name, pipeline in spec.pipelines.items():
-        _add_route(app, spec, name, pipeline, run, contexts, admission)
-    return app
+        _document(app, spec, name, pipeline)
+    return Routes(
+        {pipeline.route: PipelineRoute(spec, name, run, admission) for name, pipeline in spec.pipelines.items()}, app
+    )
 
 
-def _add_route(
-    app: FastAPI, spec: Spec, name: str, pipeline: Pipeline, run: Run, contexts: Contexts, admission: Admission
-) -> None:
+def _document(app: FastAPI, spec: Spec, name: str, pipeline: Pipeline) -> None:
     last = list(pipeline.steps.values())[-1]
     stage, method = last.call.split(".")
     answer = answer_type(spec.stages[stage], method)
@@ -84,27 +78,12 @@ def _add_route(
         timings_ms=(dict[str, float], Field(description="milliseconds by stage, and by stage.model within it")),
     )
 
-    sla = spec.sla(name).total_seconds()
-
-    async def serve(request: Request) -> JSONResponse:
-        context = contexts(_headers(request), sla=sla, arrived=request.state.arrived)
-        measured = Timings()
-
-        async def answered() -> BaseModel:
-            inputs = await read_inputs(request, pipeline, spec.service)
-            with Interruptible() as work, WhileConnected(request.receive, work, ClientDisconnect()):
-                async with admitted as granted:
-                    return await run(pipeline, inputs, granted, measured)
-
-        with admission.admitted(context, pipeline.route) as admitted, measured.measure("total"):
-            result = await context.in_time(answered())
-        body = result.model_dump(mode="json")
-        times = {key: round(value, 2) for key, value in measured.ms.items()}
-        return JSONResponse({"request_id": context.request_id, **body, "timings_ms": times})
+    async def documented() -> None:
+        raise NotImplementedError("the routes serve it themselves")
 
     app.add_api_route(
         pipeline.route,
-        serve,
+        documented,
         methods=["POST"],
         name=name,
         summary=pipeline.summary,
@@ -112,18 +91,6 @@ def _add_route(
         responses=_problem_docs(*_STATUSES),
         openapi_extra=_request_docs(pipeline, list(spec.tiers)),
     )
-
-
-def _headers(request: Request) -> dict[str, str]:
-    """Those that mean something here. Problem 400 where one of them comes twice."""
-    headers: dict[str, str] = {ID: request.state.request_id}
-    for name in (TIER, TIMEOUT):
-        values = request.headers.getlist(name)
-        if len(values) > 1:
-            raise repeated(name.title())
-        if values:
-            headers[name] = values[0]
-    return headers
 
 
 async def _on_problem(request: Request, problem: Exception) -> JSONResponse:
@@ -139,10 +106,6 @@ async def _on_http_exception(request: Request, error: Exception) -> JSONResponse
     if "GET" in headers.get("Allow", ""):
         headers["Allow"] = "GET, HEAD"
     return problem_response(Problem(error.status_code, code, detail), request.state.request_id, headers)
-
-
-async def _on_disconnect(request: Request, error: Exception) -> Response:
-    return Response(status_code=499)  # for nobody
 
 
 async def _on_crash(request: Request, error: Exception) -> JSONResponse:

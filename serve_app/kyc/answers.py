@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 class Answer(BaseModel):
     """Answers are complete and final once made."""
 
-    # What is wrong with a value is said without the value, which is somebody's.
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+    # What is wrong with a value is said without the value, which is somebody's. A number that is none is a fault.
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, allow_inf_nan=False)
 
 
 class Face(Answer):

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
 from serve_app.concurrency import together
-from serve_app.context import RequestContext
+from serve_app.context import RequestContext, deadline_exceeded
+from serve_app.interruption import Interruptible
 from serve_app.problem import Problem
 from serve_app.spec.pipeline import Pipeline, Step
 
-Call = Callable[[str, str, dict[str, Any], RequestContext], Coroutine[Any, Any, Any]]
+Call = Callable[[str, str, dict[str, Any], RequestContext], Awaitable[Any]]
 
 logger = logging.getLogger("ray.serve")
 
@@ -36,13 +38,12 @@ async def run(pipeline: Pipeline, inputs: Mapping[str, Any], context: RequestCon
             argument: inputs[source] if source in inputs else await results[source]
             for argument, source in entry.takes.items()
         }
-        stage, method = entry.call.split(".")
+        work = partial(call, *entry.call.split("."), arguments)
         try:
             if entry.optional:
-                until = context.part_of(entry.within)
-                result = await _unless_it_fails(name, until, call(stage, method, arguments, until))
+                result = await _unless_it_fails(name, work, context.part_of(entry.within))
             else:
-                result = await call(stage, method, arguments, context)
+                result = await work(context)
             results[name].set_result(result)
         except Problem as problem:
             raise _in_input(problem, entry, pipeline) from None
@@ -51,10 +52,12 @@ async def run(pipeline: Pipeline, inputs: Mapping[str, Any], context: RequestCon
     return results[list(pipeline.steps)[-1]].result()
 
 
-async def _unless_it_fails(step: str, context: RequestContext, work: Coroutine[Any, Any, Any]) -> Any:
+async def _unless_it_fails(step: str, work: Callable[[RequestContext], Awaitable[Any]], context: RequestContext) -> Any:
     """An optional step's result; None where it has none before the context's deadline."""
     try:
-        return await context.in_time(work)
+        with Interruptible() as trial:
+            trial.interrupt_after(context.remaining(), deadline_exceeded)
+            return await work(context)
     except Problem as problem:
         if not problem.is_of_the_service:
             raise

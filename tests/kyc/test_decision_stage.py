@@ -75,8 +75,9 @@ async def test_the_answer_survives_json(found: Antifraud | None) -> None:
 
 
 async def test_a_risk_that_is_not_a_number_is_refused_rather_than_approved() -> None:
+    unusable = antifraud().model_copy(update={"risk": math.nan})
     with pytest.raises(ValueError, match="not a finite number: risk"):
-        await stage().decide(spotless.match(), spotless.document(), spotless.liveness(), antifraud(math.nan))
+        await stage().decide(spotless.match(), spotless.document(), spotless.liveness(), unusable)
 
 
 def test_the_day_is_that_of_utc() -> None:

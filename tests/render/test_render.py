@@ -65,7 +65,7 @@ def test_the_queue_timeout_is_the_sla_less_the_budgets_of_the_longest_path(spec:
     assert policy.default_timeout_microseconds == 8_000_000 - 280_000
     assert policy.allow_timeout_override
     assert policy.timeout_action == pb.ModelQueuePolicy.REJECT
-    assert policy.max_queue_size == 128
+    assert policy.max_queue_size == 256
 
 
 def test_every_tier_has_its_priority_level_and_wake_ups_one_below(spec: Spec) -> None:

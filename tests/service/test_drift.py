@@ -70,10 +70,10 @@ def test_each_change_is_told_with_what_a_redeploy_would_do(service: Service, spe
     change(spec_file, "queue_delay: 0s}\n      gpu: {instances: 2, max_batch: 64}\n\n  paddleocr_det",
            "queue_delay: 3ms}\n      gpu: {instances: 2, max_batch: 64}\n\n  paddleocr_det")  # fmt: skip
     change(spec_file, "detection_side: 736", "detection_side: 800")
-    change(spec_file, "target_ongoing_requests: 16}", "target_ongoing_requests: 15}")
+    change(spec_file, "target_ongoing_requests: 64}", "target_ongoing_requests: 63}")
     assert lines(service) == [
         "Ingress: user_config.max_queued_requests: 64 → 63 (in place)",
-        "Ingress: autoscaling_config.target_ongoing_requests: 16 → 15 (in place)",
+        "Ingress: autoscaling_config.target_ongoing_requests: 64 → 63 (in place)",
         "Triton R arcface: dynamic_batching.max_queue_delay_microseconds: 0 → 3000 (restarts the application)",
         f"spec: service.grpc.port: {port} → 9001 (restarts the application)",
         "spec: stages.documents.settings.detection_side: 736 → 800 (restarts the application)",
@@ -120,7 +120,7 @@ def test_a_model_that_is_new_in_the_spec_is_told(service: Service, spec_file: Pa
 
 
 def test_json_says_the_same_to_scripts(service: Service, spec_file: Path) -> None:
-    change(spec_file, "target_ongoing_requests: 16}", "target_ongoing_requests: 15}")
+    change(spec_file, "target_ongoing_requests: 64}", "target_ongoing_requests: 63}")
     drift = service.tandem("drift", "--format", "json")
     assert drift.returncode == 1
     assert json.loads(drift.stdout)["drift"] == [

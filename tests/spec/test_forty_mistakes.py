@@ -36,7 +36,7 @@ MISTAKES = [
     ("gpu:…ray_version: 2.60.0", "ray_version: 2.6", "Y012", "profiles.gpu.ray_version"),
     ("embedded:…sha256: 21f063ff", "sha256: X1f063ff", "Y015", "profiles.embedded.triton.sha256"),
     ("embedded:…startup_timeout: 60s", "startup_timeout: 1m", "Y020", "profiles.embedded.triton.startup_timeout"),
-    ("ingress:…max_ongoing_requests: 32", "max_ongoing_requests: 0x20", "Y012", "ingress.max_ongoing_requests"),
+    ("ingress:…max_ongoing_requests: 64", "max_ongoing_requests: 0x20", "Y012", "ingress.max_ongoing_requests"),
     ("ingress:…memory: 768MiB", "memory: 512", "Y021", "ingress.memory"),
     ('{image: "uint8[-1, -1, 3]"}', '{image: "TYPE_UINT8[-1, -1, 3]"}', "Y022", "models.face_detector.inputs.image"),
     ("float32[128]", "float32[]", "Y022", "models.arcface.outputs.embedding"),

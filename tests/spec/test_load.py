@@ -142,12 +142,12 @@ def test_a_key_is_the_text_that_is_written(key: str) -> None:
 
 
 def test_levels_of_a_queue_may_be_written_as_numbers(example_text: str) -> None:
-    batching = "latency_budget: 100ms\n    batching: {priorities: {levels: 2, default: 1}, queues: {1: {size: 9}}}"
-    text = example_text.replace("latency_budget: 100ms", batching, 1)
+    batching = "max_batch: 4\n    batching: {priorities: {levels: 2, default: 1}, queues: {1: {size: 9}}}"
+    text = example_text.replace("max_batch: 4", batching, 1)
     spec = examine(text).spec
     assert spec is not None
-    assert spec.models["face_detector"].batching is not None
-    assert list(spec.models["face_detector"].batching.queues) == ["1"]
+    assert spec.models["paddleocr_det"].batching is not None
+    assert list(spec.models["paddleocr_det"].batching.queues) == ["1"]
 
 
 def test_a_key_in_capitals_is_told_its_spelling(example_text: str) -> None:

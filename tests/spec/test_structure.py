@@ -177,9 +177,9 @@ def test_a_list_and_a_mapping_are_told_apart(example_text: str, old: str, new: s
             "latency_budget has no value: it cannot be used; write a number and its unit, as 90ms, or remove the key",
         ),
         (
-            "latency_budget: 150ms",
-            "latency_budget: 150ms\n    batching: ",
-            "models.arcface.batching",
+            "max_batch: 4",
+            "max_batch: 4\n    batching: ",
+            "models.paddleocr_det.batching",
             "batching has no value: it cannot be used; write a mapping, or remove the key",
         ),
         (
@@ -210,7 +210,7 @@ def test_a_key_with_nothing_behind_it_is_found_at_its_own_line(
 
 
 def test_null_that_is_written_out_is_what_a_key_has_that_is_left_out(example_text: str) -> None:
-    assert of_example(example_text, "exposed: true", "exposed: true\n    batching: null\n    threads: ~") == []
+    assert of_example(example_text, "max_batch: 4", "max_batch: 4\n    batching: null\n    threads: ~") == []
 
 
 def test_a_misspelt_key_with_nothing_behind_it_is_one_mistake(example_text: str) -> None:
@@ -220,10 +220,10 @@ def test_a_misspelt_key_with_nothing_behind_it_is_one_mistake(example_text: str)
 
 
 def test_a_key_whose_mapping_has_too_little_indentation_is_not_empty(example_text: str) -> None:
-    new = "exposed: true\n    batching:\n    preferred_sizes: [4]"
-    ((code, place, message),) = of_example(example_text, "exposed: true", new)
-    assert (code, place) == ("Y010", "models.face_detector.preferred_sizes")
-    assert "it belongs in models.face_detector.batching" in message
+    new = "max_batch: 4\n    batching:\n    preferred_sizes: [4]"
+    ((code, place, message),) = of_example(example_text, "max_batch: 4", new)
+    assert (code, place) == ("Y010", "models.paddleocr_det.preferred_sizes")
+    assert "it belongs in models.paddleocr_det.batching" in message
 
 
 @pytest.mark.parametrize(

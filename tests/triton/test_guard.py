@@ -233,6 +233,11 @@ def test_a_server_is_as_nice_as_any_process_where_that_is_permitted(guarded):
     assert server.told() == "log 0"
 
 
+def test_a_server_does_not_push_aside_who_feeds_it(guarded):
+    server = guarded("sleep 600 & wait")
+    assert os.sched_getscheduler(server.server) == os.SCHED_BATCH
+
+
 def test_what_dead_owners_left_is_removed_and_what_live_ones_use_stays(tmp_path):
     dead = subprocess.Popen(["sleep", "60"])
     left, used = (Path("/dev/shm") / f"{guard.name_prefix(pid)}segment" for pid in (dead.pid, os.getpid()))
