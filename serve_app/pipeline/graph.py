@@ -38,7 +38,8 @@ async def run(pipeline: Pipeline, inputs: Mapping[str, Any], context: RequestCon
             argument: inputs[source] if source in inputs else await results[source]
             for argument, source in entry.takes.items()
         }
-        work = partial(call, *entry.call.split("."), arguments)
+        stage, method = entry.call.split(".")
+        work = partial(call, stage, method, arguments)
         try:
             if entry.optional:
                 result = await _unless_it_fails(name, work, context.part_of(entry.within))
