@@ -68,15 +68,16 @@ async def measure(project: Project, selfie: bytes, document: bytes, count: int) 
     spec = project.spec()
     stages = stages_of(project, spec)
 
-    async def call(stage: str, method: str, arguments: dict[str, Any]) -> Any:
+    async def call(stage: str, method: str, arguments: dict[str, Any], _: RequestContext) -> Any:
         return await getattr(stages[stage], method)(**arguments)
 
     inputs = {"selfie": selfie, "document": document, "frames": []}
     walls, spent = [], []
     for index in range(count + 2):
-        with serving(RequestContext(str(index), 1, time.time() + 60)):
+        context = RequestContext(str(index), 1, time.time() + 60)
+        with serving(context):
             wall, cpu = time.perf_counter(), time.process_time()
-            await run(spec.pipelines["verify"], inputs, call)
+            await run(spec.pipelines["verify"], inputs, context, call)
             walls.append(time.perf_counter() - wall)
             spent.append(time.process_time() - cpu)
     return {"cpu_ms": statistics.mean(spent[2:]) * 1e3, "wall_ms": statistics.median(walls[2:]) * 1e3}

@@ -9,7 +9,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from serve_app.problem import Problem
 
@@ -32,6 +33,15 @@ class RequestContext:
         if left <= 0:
             raise deadline_exceeded()
         return left
+
+    def part_of(self, time_limit: timedelta | None) -> RequestContext:
+        """For work that may fail: until `time_limit` from now, or half of what is left, so that the rest is in time.
+
+        Problem 504 where nothing is left.
+        """
+        half = self.remaining() / 2
+        seconds = half if time_limit is None else min(time_limit.total_seconds(), half)
+        return replace(self, deadline=time.time() + seconds)
 
 
 def deadline_exceeded() -> Problem:

@@ -19,8 +19,9 @@ class Model(Protocol):
     Called with one array per input, in the spec's order, each with the batch dimension first. Answers one array, or a
     tuple of arrays in the spec's order where the model has several outputs. A batch larger than the model takes is
     split.
-    Raises Problem where the model is down (503), the queue is full (429) or the deadline has passed (504), and
-    ValueError where an array does not match the spec's tensor: that is a fault of the calling code.
+    Raises Problem where the model is down, silent, or answers what the spec does not say (503), the queue is full (429)
+    or the deadline has passed (504), and ValueError where an array does not match the spec's tensor: that is a fault of
+    the calling code.
     """
 
     @property

@@ -32,6 +32,11 @@ class Problem(Exception):
         """Whether what the client sent is at fault, as opposed to the service, the load or the time."""
         return self.status in (413, 415, 422)
 
+    @property
+    def is_of_the_service(self) -> bool:
+        """Whether the load, the time, or what runs here is at fault: asked later, the same may go well."""
+        return self.status in (429, 503, 504)
+
     def in_field(self, field: str) -> Problem:
         """The same problem, said of `field`."""
         return Problem(self.status, self.code, self.detail, field=field, retry_after=self.retry_after)

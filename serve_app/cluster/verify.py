@@ -39,7 +39,7 @@ def is_this_machine(url: str) -> bool:
 
 def show_verification(answer: Mapping[str, Any]) -> str:
     """A few lines for a person."""
-    face, liveness, document = answer["face"], answer["liveness"], answer["document"]
+    face, liveness, document, antifraud = (answer[part] for part in ("face", "liveness", "document", "antifraud"))
     verdict = "match" if face["match"] else "no match"
     lines = [
         f"decision   {answer['decision']}" + (f"  ({', '.join(answer['reasons'])})" if answer["reasons"] else ""),
@@ -53,6 +53,6 @@ def show_verification(answer: Mapping[str, Any]) -> str:
     else:
         lines.append("MRZ        none found")
     lines += [f"  {key:17} {value}" for key, value in document["fields"].items() if value is not None]
-    lines.append(f"antifraud  risk {answer['antifraud']['risk']:.3f}")
+    lines.append("antifraud  " + (f"risk {antifraud['risk']:.3f}" if antifraud else "could not be had"))
     lines.append(f"took       {answer['timings_ms']['total']:.0f} ms")
     return "\n".join(lines)

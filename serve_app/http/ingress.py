@@ -30,6 +30,7 @@ from serve_app.protocol.limits import Limits
 from serve_app.protocol.signatures import Signatures
 from serve_app.spec import ProfileName, Spec
 from serve_app.spec.pipeline import Pipeline
+from serve_app.triton.breakers import Breakers
 from serve_app.triton.client import WakeUpsOf, models_for
 from serve_app.triton.connection import Connection
 from serve_app.triton.deployment import locator
@@ -54,15 +55,15 @@ class Ingress:
         self._connection = Connection(locator(triton))
         await self._connection.channel(None, None)
         wake_ups = WakeUpsOf(self._connection, spec, profile)
+        breakers = Breakers.of(spec, self._connection.renewed)
+        own = self._connection, project.repository, wake_ups, breakers
         self._local = {
-            name: build_stage(
-                stage, models_for(spec, profile, list(stage.models), self._connection, project.repository, wake_ups)
-            )
+            name: build_stage(stage, models_for(spec, profile, list(stage.models), *own))
             for name, stage in spec.stages.items()
             if stage.runs_in == "ingress"
         }
         self._admission = Admission(AdmissionLimits.of(spec), disturbed=self._connection.disturbed)
-        backend = TritonBackend(self._connection, wake_ups.outstanding)
+        backend = TritonBackend(self._connection, wake_ups.outstanding, breakers)
         protocol = Signatures(spec, profile), backend, Contexts(spec), self._admission, Limits.of(spec)
         api = build_app(spec, self._run, self._ready, self._admission)
         self._listener = Listener(Front(api, ProtocolApp(*protocol)), GrpcDoor(*protocol), spec)
@@ -86,7 +87,7 @@ class Ingress:
     async def _run(
         self, pipeline: Pipeline, inputs: dict[str, Any], context: RequestContext, timings: Timings
     ) -> BaseModel:
-        async def call(stage: str, method: str, arguments: dict[str, Any]) -> Any:
+        async def call(stage: str, method: str, arguments: dict[str, Any], context: RequestContext) -> Any:
             with timings.measure(stage):
                 outcome = await self._call(stage, method, arguments, context)
             for model, ms in outcome.timings_ms.items():
@@ -96,7 +97,7 @@ class Ingress:
                 raise outcome.problem
             return outcome.value
 
-        answer: BaseModel = await run(pipeline, inputs, call)
+        answer: BaseModel = await run(pipeline, inputs, context, call)
         return answer
 
     async def _call(self, stage: str, method: str, arguments: dict[str, Any], context: RequestContext) -> Outcome:

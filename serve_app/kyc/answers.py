@@ -110,7 +110,9 @@ class Verification(Answer):
     face: FaceMatch
     liveness: Liveness
     document: Document
-    antifraud: Antifraud
+    antifraud: Antifraud | None = Field(
+        description="null where it failed or was too late; then ANTIFRAUD_UNAVAILABLE is among the reasons"
+    )
     thresholds: dict[str, float] = Field(
         description="the decision's own thresholds, by setting; those of face and liveness are with them"
     )

@@ -78,6 +78,7 @@ class Reason(Enum):
     EXPIRY_UNREADABLE = ("review", "no date of expiry could be read, or its check digit is wrong")
     PRINTED_TEXT_DISAGREES = ("review", "the printed text does not repeat what the machine-readable zone says")
     IMAGE_QUALITY_LOW = ("review", "a face is blurred, too dark or too bright, or the text is hard to read")
+    ANTIFRAUD_UNAVAILABLE = ("review", "the antifraud risk could not be had, or not in time")
     ANTIFRAUD_RISK_ELEVATED = ("review", "the antifraud risk is at or above `risk_review`")
 
     def __init__(self, severity: Literal["reject", "review"], meaning: str) -> None:
@@ -89,16 +90,16 @@ def decide(
     face: FaceMatch,
     document: Document,
     liveness: Liveness,
-    risk: float,
+    risk: float | None,
     *,
     thresholds: DecisionSettings,
     today: date,
 ) -> tuple[Outcome, list[Reason]]:
     """The outcome and every reason for it, in the order of `Reason`; no reason means approve.
 
-    `risk` is the scorecard's, 0 to 1; `today` is the day on which the document has to be valid. Raises ValueError where
-    a number is NaN or infinite, or `liveness` says that it was assessed without saying how: comparing NaN is always
-    false, so it would pass as acceptable.
+    `risk` is the scorecard's, 0 to 1, or None where it could not be had; `today` is the day on which the document has
+    to be valid. Raises ValueError where a number is NaN or infinite, or `liveness` says that it was assessed without
+    saying how: comparing NaN is always false, so it would pass as acceptable.
     """
     _refuse_unusable(face, document, liveness, risk)
     found = {
@@ -115,7 +116,7 @@ def decide(
     return reasons[0].severity, reasons
 
 
-def _refuse_unusable(face: FaceMatch, document: Document, liveness: Liveness, risk: float) -> None:
+def _refuse_unusable(face: FaceMatch, document: Document, liveness: Liveness, risk: float | None) -> None:
     numbers = {
         "face.similarity": face.similarity,
         "face.threshold": face.threshold,
@@ -124,7 +125,7 @@ def _refuse_unusable(face: FaceMatch, document: Document, liveness: Liveness, ri
         "face.document.sharpness": face.document.sharpness,
         "face.document.brightness": face.document.brightness,
         "liveness.threshold": liveness.threshold,
-        "risk": risk,
+        **({} if risk is None else {"risk": risk}),
         **{f"document.lines.{i}.confidence": line.confidence for i, line in enumerate(document.lines)},
     }
     if liveness.assessed:
@@ -170,7 +171,9 @@ def _document_reasons(document: Document, min_printed_agreement: float, today: d
     return reasons
 
 
-def _risk_reasons(risk: float, thresholds: DecisionSettings) -> list[Reason]:
+def _risk_reasons(risk: float | None, thresholds: DecisionSettings) -> list[Reason]:
+    if risk is None:
+        return [Reason.ANTIFRAUD_UNAVAILABLE]
     if risk >= thresholds.risk_reject:
         return [Reason.ANTIFRAUD_RISK_HIGH]
     if risk >= thresholds.risk_review:

@@ -1,51 +1,34 @@
-"""The decision stage: the antifraud model's risk, then the decision, with every number that led to it."""
+"""The decision stage: the decision on what the other stages found, with all of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date
 
-import numpy as np
-
 from serve_app.kyc.answers import Antifraud, Document, FaceMatch, Liveness, Verification
-from serve_app.kyc.antifraud import FACTOR_NAMES, INTERCEPT, suspicions
-from serve_app.kyc.antifraud_measures import measures
 from serve_app.kyc.decision import DecisionSettings, decide
 from serve_app.kyc.document_dates import utc_today
-from serve_app.model import Model
 
 __all__ = ["Decision", "DecisionSettings"]
 
 
 class Decision:
-    """Decides on what the other stages found.
+    """Decides. `today` gives the day on which the document has to be valid."""
 
-    `antifraud` takes the scorecard's factors, float32[1, K], and answers risk float32[1, 1] and contributions
-    float32[1, K]. `today` gives the day on which the document has to be valid.
-    """
-
-    def __init__(self, antifraud: Model, settings: DecisionSettings, today: Callable[[], date] = utc_today) -> None:
-        self._antifraud = antifraud
+    def __init__(self, settings: DecisionSettings, today: Callable[[], date] = utc_today) -> None:
         self._settings = settings
         self._today = today
 
-    async def decide(self, face: FaceMatch, document: Document, liveness: Liveness) -> Verification:
-        """The verification's answer.
+    async def decide(
+        self, face: FaceMatch, document: Document, liveness: Liveness, antifraud: Antifraud | None
+    ) -> Verification:
+        """The verification's answer; without `antifraud` it is no approval.
 
-        Raises ValueError where a number that the decision needs is NaN, infinite or absent, and what the model raises.
+        Raises ValueError where a number that the decision needs is NaN, infinite or absent.
         """
         today = self._today()
-        measured = measures(face, document, today)
-        inputs = suspicions(measured)
-        risk, contributions = await self._antifraud(np.array([list(inputs.values())], np.float32))
-        antifraud = Antifraud(
-            risk=float(risk[0, 0]),
-            factors=inputs,
-            measures=measured,
-            contributions=dict(zip(FACTOR_NAMES, contributions[0].tolist(), strict=True)),
-            intercept=INTERCEPT,
-        )
-        outcome, reasons = decide(face, document, liveness, antifraud.risk, thresholds=self._settings, today=today)
+        risk = None if antifraud is None else antifraud.risk
+        outcome, reasons = decide(face, document, liveness, risk, thresholds=self._settings, today=today)
         return Verification(
             decision=outcome,
             reasons=[reason.name for reason in reasons],

@@ -12,6 +12,7 @@ from tritonclient.grpc import service_pb2
 from tritonclient.grpc.service_pb2_grpc import GRPCInferenceServiceStub
 
 from serve_app.protocol.refusals import of_triton
+from serve_app.triton.breakers import Breakers
 from serve_app.triton.channel import CallError, Channel, grpc_channel
 from serve_app.triton.connection import Connection
 from serve_app.triton.errors import is_lost
@@ -20,7 +21,10 @@ Outstanding = Callable[[str], AbstractContextManager[Any]]
 
 
 class Backend(Protocol):
-    """What answers requests that were found good. Everything else than an answer is a Refusal; timeouts are seconds."""
+    """What answers requests that were found good. Everything else than an answer is a Refusal; timeouts are seconds.
+
+    Problem 503 where the model is not asked, since it does not answer.
+    """
 
     async def infer(
         self, request: service_pb2.ModelInferRequest, timeout: float, *, repeatable: bool = True
@@ -43,20 +47,29 @@ def _no_wake_ups(model: str) -> AbstractContextManager[Any]:
 class TritonBackend:
     """The node's Triton. `outstanding` is entered around each request, by the model's name, for wake-up requests."""
 
-    def __init__(self, connection: Connection, outstanding: Outstanding = _no_wake_ups):
+    def __init__(
+        self, connection: Connection, outstanding: Outstanding = _no_wake_ups, breakers: Breakers | None = None
+    ):
         self._connection = connection
         self._outstanding = outstanding
+        self._breakers = breakers or Breakers({})
         self._streams: dict[str, Any] = {}
 
     async def infer(
         self, request: service_pb2.ModelInferRequest, timeout: float, *, repeatable: bool = True
     ) -> service_pb2.ModelInferResponse:
-        with self._outstanding(request.model_name):
-            answer: service_pb2.ModelInferResponse = await self._call("ModelInfer", request, timeout, repeatable)
-        return answer
+        model, answer = request.model_name, service_pb2.ModelInferResponse
+        try:
+            with self._breakers.around(model, timeout), self._outstanding(model):
+                return await self._connection.call("ModelInfer", request, answer, timeout, repeatable=repeatable)
+        except CallError as error:
+            raise of_triton(error) from None
 
     async def ask(self, method: str, request: Any, timeout: float) -> Any:
-        return await self._call(method, request, timeout, True)
+        try:
+            return await self._connection.call(method, request, getattr(service_pb2, f"{method}Response"), timeout)
+        except CallError as error:
+            raise of_triton(error) from None
 
     async def stream(
         self, request: service_pb2.ModelInferRequest, timeout: float
@@ -69,9 +82,13 @@ class TritonBackend:
         for again in (True, False):
             call = self._stream_infer(channel.address)(_once(request), timeout=until - time.monotonic())
             try:
-                with self._outstanding(request.model_name):
+                with (
+                    self._breakers.around(request.model_name, until - time.monotonic()) as guarded,
+                    self._outstanding(request.model_name),
+                ):
                     async for answer in call:
                         answered = True
+                        guarded.answered()
                         yield answer
                 return
             except grpc.aio.AioRpcError as error:
@@ -80,13 +97,6 @@ class TritonBackend:
             finally:
                 call.cancel()
             channel = await self._channel(channel, until - time.monotonic())
-
-    async def _call(self, method: str, request: Any, timeout: float, repeatable: bool) -> Any:
-        answer = getattr(service_pb2, f"{method}Response")
-        try:
-            return await self._connection.call(method, request, answer, timeout, repeatable=repeatable)
-        except CallError as error:
-            raise of_triton(error) from None
 
     async def _channel(self, gone: Channel | None, timeout: float) -> Channel:
         try:

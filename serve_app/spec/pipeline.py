@@ -119,6 +119,15 @@ class Step(Part):
         description="the stage, and the method of its class"
     )
     takes: dict[str, str] = Field(default_factory=dict, description="argument of the method: input or step")
+    optional: bool = Field(
+        default=False,
+        description="true: where it fails or is too late, the request goes on, and steps that take its result get None",
+    )
+    within: SomeTime | None = Field(
+        default=None,
+        description="an optional step is given up after this, and always after half of the time that its request had "
+        "left when it began",
+    )
 
     @property
     def stage(self) -> str:

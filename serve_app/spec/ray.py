@@ -8,11 +8,12 @@ deploy` that changes them, and changes nothing.
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Annotated
 
 from pydantic import Field
 
-from serve_app.spec.part import CodePath, Form, Part, Port
+from serve_app.spec.part import CodePath, Form, Part, Port, Positive
 from serve_app.spec.replicas import Environment, Logging, PolicyField
 from serve_app.spec.units import Percent, SomePercent, SomeSeconds, SomeSize, SomeTime
 
@@ -72,6 +73,18 @@ class Admission(Part):
     )
 
 
+class Breaker(Part):
+    """How long a model that does not answer is waited for, before its calls fail at once."""
+
+    enabled: bool = Field(default=True, description="false: every call waits until its deadline")
+    failures: Positive = Field(
+        default=3, description="calls in a row without an answer, after which the model's calls fail at once"
+    )
+    open_for: SomeTime = Field(
+        default=timedelta(seconds=2), description="after this one call is let through again, and if answered, all are"
+    )
+
+
 class Service(Part):
     """Where clients find the service, how large their requests may be, and how soon they are answered."""
 
@@ -82,6 +95,7 @@ class Service(Part):
     request_limit: SomeSize = Field(description="the largest request, all its files together")
     retry_after: SomeTime = Field(description="the least that a client is told to wait when the service is full")
     admission: Admission = Field(default=Admission(), description="which requests are taken while many come")
+    breaker: Breaker = Field(default=Breaker(), description="what happens to calls of a model that does not answer")
     http: Http = Field(default=Http(), description="what is rare about HTTP")
     grpc: Grpc = Field(default=Grpc(), description="the port of gRPC; 9000")
     tls: Tls | None = Field(default=None, description="HTTPS, and gRPC over TLS; in plain text by default")

@@ -66,6 +66,11 @@ class Channel:
         self._connecting = asyncio.Lock()
         self._heads: dict[str, bytes] = {}
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether there was a connection, and is none until the next call makes one."""
+        return self._connection is not None and not self._connection.accepts
+
     async def call(self, method: str, request: Message, answer: type[Answer], timeout: float) -> Answer:
         """The answer to a call of Triton's service within `timeout` seconds. CallError where there is none.
 

@@ -21,6 +21,7 @@ from serve_app.spec.model import Ensemble
 from serve_app.spec.model import Model as ModelEntry
 from serve_app.spec.paths import reached
 from serve_app.spec.resolved import Resolved
+from serve_app.triton.breakers import Breakers
 from serve_app.triton.channel import CallError
 from serve_app.triton.connection import Connection
 from serve_app.triton.errors import model_failed, problem_of
@@ -33,7 +34,14 @@ class TritonModel:
     """A model of the spec, served by Triton. See `serve_app.model.Model` for the contract with stage code."""
 
     def __init__(
-        self, spec: Spec, name: str, profile: ProfileName, connection: Connection, wake_ups: WakeUpsOf, folder: Path
+        self,
+        spec: Spec,
+        name: str,
+        profile: ProfileName,
+        connection: Connection,
+        wake_ups: WakeUpsOf,
+        breakers: Breakers,
+        folder: Path,
     ):
         self.name = name
         self._entry = spec.served(name)
@@ -43,6 +51,7 @@ class TritonModel:
         self._tensors = _Tensors(self._entry, batched=self._max_batch > 0)
         self._connection = connection
         self._wake_ups = wake_ups
+        self._breakers = breakers
         self._folder = folder
 
     @cached_property
@@ -91,7 +100,7 @@ class TritonModel:
         request.parameters["priority"].uint64_param = context.priority
         request.parameters["timeout"].int64_param = max(1, int(left * 1e6))
         try:
-            with self._wake_ups.outstanding(self.name):
+            with self._breakers.around(self.name, left), self._wake_ups.outstanding(self.name):
                 answer = await self._connection.call("ModelInfer", request, service_pb2.ModelInferResponse, left)
         except CallError as error:
             raise problem_of(error, self.name) from None
@@ -104,7 +113,7 @@ class TritonModel:
             if array is not None and not self._max_batch:
                 array = array[np.newaxis]
             if array is None or (reason := output.tensor.mismatch(array)):
-                logger.warning("%s answered %s: %s", self.name, key, reason if array is not None else "nothing")
+                logger.error("%s answered %s: %s", self.name, key, "nothing" if array is None else reason)
                 raise model_failed(self.name)
             arrays.append(array)
         return arrays
@@ -175,7 +184,12 @@ def models_for(
     connection: Connection,
     repository: Path,
     wake_ups: WakeUpsOf | None = None,
+    breakers: Breakers | None = None,
 ) -> dict[str, TritonModel]:
-    """The callables for the models that a stage names. `wake_ups` are those of others who share the connection."""
+    """The callables for the models that a stage names.
+
+    `wake_ups` and `breakers` are those of others who share the connection.
+    """
     wake_ups = wake_ups or WakeUpsOf(connection, spec, profile)
-    return {name: TritonModel(spec, name, profile, connection, wake_ups, repository / name) for name in names}
+    breakers = breakers or Breakers.of(spec, connection.renewed)
+    return {name: TritonModel(spec, name, profile, connection, wake_ups, breakers, repository / name) for name in names}

@@ -37,13 +37,14 @@ class Connection:
         self._unanswered = math.inf
         self.in_use: Channel | None = None
 
-    def disturbed(self) -> float:
-        """When a lost server's successor was found, in seconds since the epoch; infinity while it is looked for.
+    def renewed(self) -> float:
+        """When a lost server's successor was found, in seconds since the epoch; infinity while there is none known."""
+        return math.inf if self.in_use is not None and self.in_use.is_lost else self._found
 
-        Now, where the server has answered no call at all for a while: it may stand still.
-        """
+    def disturbed(self) -> float:
+        """As `renewed`; and now, where the server has answered no call at all for a while: it may stand still."""
         now = time.time()
-        return now if now - self._unanswered > SILENCE_S else self._found
+        return now if now - self._unanswered > SILENCE_S else self.renewed()
 
     async def call(
         self, method: str, request: Message, answer: type[Answer], timeout: float, *, repeatable: bool = True

@@ -20,6 +20,11 @@ def is_lost(error: grpc.RpcError) -> bool:
     return error.code() is grpc.StatusCode.INTERNAL and "Stub process" in message
 
 
+def is_of_the_model(error: grpc.RpcError) -> bool:
+    """Whether the model itself worked on the request and failed, as opposed to Triton, the way there or the time."""
+    return error.code() is grpc.StatusCode.INTERNAL and not is_lost(error)
+
+
 def problem_of(error: grpc.RpcError, model: str) -> Problem:
     """The problem that a client is told about when Triton refused or failed a request to `model`."""
     status, message = error.code(), error.details() or ""

@@ -13,6 +13,7 @@ from tritonclient.grpc import service_pb2 as pb
 from tritonclient.grpc import service_pb2_grpc
 
 from serve_app.admission import AdmissionLimits
+from serve_app.problem import Problem
 from tests.http.conftest import Listen, Listening
 from tests.protocol.asgi import Behind
 from tests.protocol.codec import add_message
@@ -64,6 +65,16 @@ async def test_a_full_ingress_refuses_requests_and_still_answers_questions(
     while listening.admission.requests:
         await asyncio.sleep(0.001)
     assert (await methods.ModelInfer(add_message(), timeout=10)).model_name == "add"
+
+
+async def test_a_model_that_is_not_asked_is_unavailable_and_the_answer_says_when_to_come_back(
+    stub: tuple[Listening, Any], behind: Behind
+) -> None:
+    _, methods = stub
+    behind.answer = Problem(503, "model_unavailable", "add does not answer just now; retry in 2 s", retry_after=1.5)
+    error = await refused(methods.ModelInfer(add_message(), timeout=10))
+    assert (error.code(), error.details()) == (Code.UNAVAILABLE, "add does not answer just now; retry in 2 s")
+    assert dict(error.trailing_metadata() or ())["retry-after"] == "2"
 
 
 async def test_a_request_that_waits_too_long_for_its_turn_has_missed_its_deadline(

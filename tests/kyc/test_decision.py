@@ -23,7 +23,7 @@ SETTINGS = DecisionSettings(
     risk_review=0.25,
     risk_reject=0.75,
 )
-Evidence = tuple[FaceMatch, Document, Liveness, float]
+Evidence = tuple[FaceMatch, Document, Liveness, float | None]
 
 
 def evidence(
@@ -35,7 +35,7 @@ def evidence(
     fields: dict[str, str | None] | None = None,
     mrz: dict[str, Any] | None = None,
     liveness: dict[str, Any] | None = None,
-    risk: float = 0.02,
+    risk: float | None = 0.02,
 ) -> Evidence:
     """A spotless verification with these differences."""
     match, paper, live = spotless.match(), spotless.document(), spotless.liveness()
@@ -110,6 +110,7 @@ ONE_REASON: list[tuple[str, Evidence, str, str]] = [
     ("dark selfie", evidence(selfie={"brightness": below(20)}), "review", "IMAGE_QUALITY_LOW"),
     ("glaring portrait", evidence(portrait={"brightness": 235.5}), "review", "IMAGE_QUALITY_LOW"),
     ("text hard to read", text_confidence(0.25, 0.625), "review", "IMAGE_QUALITY_LOW"),
+    ("no risk", evidence(risk=None), "review", "ANTIFRAUD_UNAVAILABLE"),
     ("risk at the first threshold", evidence(risk=0.25), "review", "ANTIFRAUD_RISK_ELEVATED"),
     ("risk just below the second", evidence(risk=below(0.75)), "review", "ANTIFRAUD_RISK_ELEVATED"),
     ("risk at the second threshold", evidence(risk=0.75), "reject", "ANTIFRAUD_RISK_HIGH"),
@@ -135,7 +136,7 @@ ACCEPTABLE: dict[str, Evidence] = {
     "brightness at its thresholds": evidence(selfie={"brightness": 20.0}, portrait={"brightness": 235.0}),
     "text confidence at its threshold": text_confidence(0.375, 0.625),
     "risk just below the first threshold": evidence(risk=below(0.25)),
-    "no risk": evidence(risk=0.0),
+    "a risk of nothing": evidence(risk=0.0),
 }
 
 
@@ -175,6 +176,11 @@ def test_all_reasons_are_given_the_gravest_first_and_one_rejection_rejects() -> 
             "IMAGE_QUALITY_LOW",
         ],
     )
+
+
+def test_what_rejects_does_so_without_a_risk_too() -> None:
+    case = evidence(face={"similarity": 0.0}, risk=None)
+    assert outcome(case) == ("reject", ["FACE_MISMATCH", "ANTIFRAUD_UNAVAILABLE"])
 
 
 def test_several_reasons_for_a_review_remain_a_review() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from serve_app.context import deadline_exceeded
+from serve_app.problem import Problem
 from serve_app.protocol.refusals import Code, Refusal
 from tests.protocol.asgi import Behind, Client, sum_of
 from tests.protocol.codec import LIMITS, add_json, fp32
@@ -170,6 +171,7 @@ async def test_a_request_of_a_sequence_is_never_sent_twice(client: Client, behin
         (Refusal(Code.INTERNAL, "failed"), 500),
         (Refusal(Code.DEADLINE_EXCEEDED, "late"), 504),
         (deadline_exceeded(), 504),
+        (Problem(503, "model_unavailable", "add does not answer just now", retry_after=0.5), 503),
     ],
 )
 async def test_what_triton_refuses_comes_with_tritons_status(

@@ -11,8 +11,11 @@ import pytest
 from tritonclient.grpc import service_pb2 as pb
 from tritonclient.grpc import service_pb2_grpc
 
+from serve_app.problem import Problem
 from serve_app.protocol.backend import TritonBackend
 from serve_app.protocol.refusals import Code, Refusal
+from serve_app.triton.breaker import Breaker
+from serve_app.triton.breakers import Breakers
 from serve_app.triton.connection import Connection
 from serve_app.triton.error import TritonError
 from tests.protocol.codec import add_message
@@ -156,3 +159,37 @@ async def test_each_request_is_outstanding_for_its_model_until_it_is_answered(se
     async for _ in backend.stream(REQUEST, 5):
         events.append("an answer")
     assert events == ["add begins", "add ends", "add begins", "an answer", "add ends"]
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["one answer", "a stream"])
+async def test_a_model_that_does_not_answer_is_not_asked_again_at_once(
+    serve: Callable[..., Any], streamed: bool
+) -> None:
+    silent = Stub("first", (Code.DEADLINE_EXCEEDED, "x"))
+    _, plain = await serve(silent)
+    breakers = Breakers({"add": Breaker(2, open_for=60, patience=0, tell=lambda _: None)})
+    backend = TritonBackend(plain._connection, breakers=breakers)
+
+    async def ask() -> None:
+        if not streamed:
+            await backend.infer(REQUEST, 5)
+        async for _ in backend.stream(REQUEST, 5):
+            pass
+
+    for _ in range(2):
+        with pytest.raises(Refusal, match="the deadline passed"):
+            await ask()
+    with pytest.raises(Problem) as refused:
+        await ask()
+    assert (refused.value.status, refused.value.code, silent.asked) == (503, "model_unavailable", 2)
+    assert refused.value.retry_after == pytest.approx(60, abs=10)
+
+
+async def test_a_stream_that_answers_keeps_its_model_in_use(serve: Callable[..., Any]) -> None:
+    _, plain = await serve(Stub("first"))
+    breakers = Breakers({"add": Breaker(1, open_for=60, patience=0, tell=lambda _: None)})
+    backend = TritonBackend(plain._connection, breakers=breakers)
+    for _ in range(3):
+        stream: Any = backend.stream(REQUEST, 5)
+        assert (await anext(stream)).infer_response.id == "first"
+        await stream.aclose()

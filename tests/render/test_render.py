@@ -60,9 +60,9 @@ def test_the_queue_delay_is_a_quarter_of_the_budget_unless_given(spec: Spec) -> 
 
 
 def test_the_queue_timeout_is_the_sla_less_the_budgets_of_the_longest_path(spec: Spec) -> None:
-    """verify: face_detector 100, arcface 150, liveness 30, antifraud 30 ms of 8 s; embed alone would allow 1.75 s."""
+    """verify: face_detector 100, arcface 150, then antifraud 30 ms of 8 s; embed alone would allow 1.75 s."""
     policy = config(spec, "arcface/config.pbtxt").dynamic_batching.default_queue_policy
-    assert policy.default_timeout_microseconds == 8_000_000 - 310_000
+    assert policy.default_timeout_microseconds == 8_000_000 - 280_000
     assert policy.allow_timeout_override
     assert policy.timeout_action == pb.ModelQueuePolicy.REJECT
     assert policy.max_queue_size == 256

@@ -84,6 +84,17 @@ CASES = {
         "takes seen as Seen, and would get Judged from other, the answer of echo.judge: the method gets what it is not "
         "written for, and the route fails when it is called; take first",
     ),
+    "an optional step's answer for an argument that has to be there": Case(
+        "C011",
+        steps(
+            inputs={"image": "image"},
+            first={"call": "echo.look", "takes": {"image": "image"}, "optional": True},
+            answer={"call": "echo.judge", "takes": {"seen": "first"}},
+        ),
+        f"{STEPS}.answer.takes.seen",
+        "Typed.judge takes seen as Seen, and first is optional: the route fails whenever that step does, or is too "
+        "late; annotate it with | None",
+    ),
     "a method that is not there": Case(
         "C005", step(answer={"call": "echo.runs"}), f"{STEPS}.answer.call", "has no `async def runs`"
     ),

@@ -12,7 +12,9 @@ REPLICAS = {**MINIMAL["ingress"]}
 STAGE: dict[str, Any] = {"code": "tests.rules.stages:Echo", "models": ["m"], "replicas": REPLICAS}
 STEP: dict[str, Any] = {"call": "echo.run", "takes": {"image": "image"}}
 NO_BUDGET = {key: value for key, value in MINIMAL["models"]["m"].items() if key != "latency_budget"}
+OPTIONAL: dict[str, Any] = {**STEP, "optional": True}
 AFTER: dict[str, Any] = {"call": "echo.judge", "takes": {"first": "first", "second": "first"}}
+THIRD: dict[str, Any] = {"call": "echo.judge", "takes": {"first": "second", "second": "second"}}
 PIPELINE: dict[str, Any] = {
     "route": "/v1/echo",
     "summary": "Echo",
@@ -30,6 +32,12 @@ def served(patch: dict[str, Any]) -> dict[str, Any]:
 
 def step(**changes: Any) -> dict[str, Any]:
     return served({"pipelines": {"echo": {"steps": changes}}})
+
+
+def optional(sla: str = "8s", **how: Any) -> dict[str, Any]:
+    """A pipeline whose first step is optional, and a second one."""
+    steps = {"answer": GONE, "first": {**OPTIONAL, **how}, "second": AFTER}
+    return served({"pipelines": {"echo": {"sla": sla, "steps": steps}}})
 
 
 def batching(**changes: Any) -> dict[str, Any]:
@@ -221,5 +229,50 @@ CASES = {
     ),
     "a queue timeout that the path leaves no time for": Case(
         "P124", batching(queue={"timeout": "7901ms"}), "models.m.batching.queue.timeout", "leaves 7900ms", loads=True
+    ),
+    "a pipeline whose last step is optional": Case(
+        "P117", step(answer={"optional": True}), "pipelines.echo.steps.answer.optional", "no step comes after it"
+    ),
+    "a time of a step that is not optional": Case(
+        "P118",
+        optional(optional=False, within="1s"),
+        "pipelines.echo.steps.first.within",
+        "the step is not optional: the step takes as long as it does without it; write optional: true too",
+    ),
+    "a time of an optional step that is never reached": Case(
+        "P118",
+        optional(within="4s"),
+        "pipelines.echo.steps.first.within",
+        "it is 4s, and after half of its request's time, which is 4s at the most, a step is given up anyway",
+    ),
+    "an optional step that is given up before its budgets": Case(
+        "P126",
+        optional(within="99ms"),
+        "pipelines.echo.steps.first.within",
+        "it is given up after 99ms, and its budgets are 100ms",
+    ),
+    "an optional step whose budgets are more than half of the time": Case(
+        "P126",
+        merged(
+            optional(sla="190ms"),
+            {
+                "stages": {"chooser": {"code": "tests.rules.stages:Chooser", "runs_in": "ingress"}},
+                "pipelines": {"echo": {"steps": {"second": {"call": "chooser.choose", "takes": {"second": GONE}}}}},
+            },
+        ),
+        "pipelines.echo.steps.first",
+        "it is given up after 95ms, and its budgets are 100ms",
+    ),
+    "an optional step that may take the time of those after it": Case(
+        "P127",
+        merged(optional(sla="350ms"), {"pipelines": {"echo": {"steps": {"third": THIRD}}}}),
+        "pipelines.echo.steps.first",
+        "it is given up after 175ms, which leaves 175ms of the SLA, and the budgets of what comes after it are 200ms",
+    ),
+    "an optional step whose time leaves too little for those after it": Case(
+        "P127",
+        merged(optional(sla="350ms", within="160ms"), {"pipelines": {"echo": {"steps": {"third": THIRD}}}}),
+        "pipelines.echo.steps.first.within",
+        "it is given up after 160ms, which leaves 190ms of the SLA",
     ),
 }

@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import httpx
 import psutil
@@ -86,6 +87,34 @@ def test_a_killed_model_process_is_restarted(service: Service, photos: Photos) -
     victim.kill()
     psutil.wait_procs([victim])
     eventually(lambda: compare(service, photos).status_code == 200, BACK_WITHIN)
+    assert_one_triton(service)
+
+
+def test_a_verification_is_answered_without_the_antifraud_model_and_never_approved_so(
+    service: Service, photos: Photos, document: Callable[[str], bytes]
+) -> None:
+    papers, impostors = document("person_a_2"), document("impostor_1")
+
+    def verify(papers: bytes = papers) -> dict[str, Any]:
+        response = service.post("/v1/verify", selfie=photos["person_a_1"], document=papers)
+        assert response.status_code == 200, response.text
+        answer: dict[str, Any] = response.json()
+        assert ("ANTIFRAUD_UNAVAILABLE" in answer["reasons"]) == (answer["antifraud"] is None)
+        return answer
+
+    (hanging,) = (stub for stub in service.processes("backend_stub") if "/antifraud/" in str(stub.cmdline()))
+    hanging.suspend()
+    try:
+        answer = verify()
+        assert (answer["antifraud"], answer["decision"]) == (None, "review")
+        assert answer["face"]["match"]
+        assert verify(impostors)["decision"] == "reject"
+        nobody = service.post("/v1/verify", selfie=photos["person_a_1"], document=b"no picture")
+        assert (nobody.status_code, nobody.json()["code"]) == (415, "not_an_image")
+    finally:
+        if hanging.is_running():  # unless its server was replaced for it
+            hanging.resume()
+    eventually(lambda: verify()["antifraud"] is not None, BACK_WITHIN)
     assert_one_triton(service)
 
 

@@ -93,7 +93,7 @@ def test_the_answer_has_every_part_of_the_contract(service: Service, photos: Pho
     assert {"score", "assessed"} <= set(answer["liveness"])
     assert {"fields", "mrz", "lines"} <= set(answer["document"])
     assert {"risk", "factors"} <= set(answer["antifraud"])
-    assert {"total", "faces", "faces.arcface", "documents.paddleocr_rec", "decision.antifraud"} <= set(
+    assert {"total", "faces", "faces.arcface", "documents.paddleocr_rec", "antifraud.antifraud"} <= set(
         answer["timings_ms"]
     )
     assert answer["thresholds"]

@@ -140,13 +140,13 @@ def of_example(text: str, old: str, new: str) -> list[tuple[str, str, str]]:
         (
             "models: [antifraud]",
             "models: antifraud",
-            "stages.decision.models",
+            "stages.antifraud.models",
             "'antifraud' is not a list of models: it cannot be used; write [antifraud]",
         ),
         (
             "models: [antifraud]",
             "models: 3",
-            "stages.decision.models",
+            "stages.antifraud.models",
             "3 is not a list of models: it cannot be used; write a list of their names",
         ),
         (
@@ -198,7 +198,7 @@ def test_a_list_and_a_mapping_are_told_apart(example_text: str, old: str, new: s
         (
             "models: [antifraud]",
             "models:",
-            "stages.decision.models",
+            "stages.antifraud.models",
             "models has no value: it cannot be used; write a list of their names, or remove the key",
         ),
     ],

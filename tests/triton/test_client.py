@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from serve_app.context import RequestContext, serving
 from serve_app.problem import Problem
 from serve_app.render.triton import render_model_config
 from serve_app.spec.schema import Spec
+from serve_app.triton.breaker import Breaker
+from serve_app.triton.breakers import Breakers
 from serve_app.triton.client import TritonModel, models_for
 from serve_app.triton.connection import Connection
 from serve_app.triton.server import TritonServer
@@ -294,6 +297,70 @@ async def test_a_server_that_stays_away_is_a_model_that_is_not_available(
     await started.stop(0)
     assert await code_of(call(gate, seconds=5)) == "model_unavailable"
     assert not await connection.is_ready(1)
+
+
+async def test_a_model_that_hangs_costs_few_requests_their_time_and_is_asked_again_when_it_is_well(
+    gate: Gate, repository: Any
+) -> None:
+    ahead = 0.0
+    breaker = Breaker(2, open_for=60, patience=0.1, tell=lambda _: None)
+    breakers = Breakers({"gate": breaker}, gate.connection.renewed, lambda: time.time() + ahead)
+    model = models_for(SPEC, "embedded", ["gate"], gate.connection, repository.folder, breakers=breakers)["gate"]
+    guarded = Gate(model, gate.connection, gate.folder)
+    await call(guarded)
+    guarded.shut()
+    for _ in range(2):
+        assert await code_of(call(guarded, seconds=0.5)) == "deadline_exceeded"
+    for _ in range(3):
+        assert await code_of(call(guarded)) == "model_unavailable"
+    guarded.open()
+    ahead = 60
+    for _ in range(3):
+        y, _ = await call(guarded, 2)
+        np.testing.assert_array_equal(y, answer_of(batch(2)[0]))
+
+
+async def test_a_server_that_comes_back_is_asked_at_once_whatever_was_learned_of_its_predecessor(
+    started: TritonServer, repository: Any, start: Any, tmp_path: Path
+) -> None:
+    addresses = [started.address]
+
+    async def locate(lost: str | None) -> str:
+        return addresses[-1]
+
+    connection = CountingConnection(locate)
+    breaker = Breaker(1, open_for=3600, patience=0.1, tell=lambda _: None)
+    breakers = Breakers({"gate": breaker}, connection.renewed)
+    model = models_for(SPEC, "embedded", ["gate"], connection, repository.folder, breakers=breakers)["gate"]
+    gate = Gate(model, connection, tmp_path)
+    await call(gate)
+    gate.shut()
+    assert await code_of(call(gate, seconds=0.5)) == "deadline_exceeded"
+    assert await code_of(call(gate)) == "model_unavailable"
+    gate.open()
+    await started.stop(0)
+    await _until(lambda: connection.renewed() == math.inf)
+    await _until(lambda: connection.renewed() == math.inf)
+    other = await start()
+    addresses.append(other.address)
+    try:
+        y, _ = await call(gate, 2)
+        np.testing.assert_array_equal(y, answer_of(batch(2)[0]))
+    finally:
+        await other.stop(0)
+
+
+async def test_an_answer_that_is_not_what_the_spec_says_is_a_failure_of_the_model(tmp_path: Path) -> None:
+    class Wrong(Connection):
+        async def call(self, *_: Any, **__: Any) -> Any:
+            answer = service_pb2.ModelInferResponse(model_name="gate")
+            answer.outputs.add(name="y", datatype="FP32", shape=[1, 3])
+            answer.raw_output_contents.append(bytes(12))
+            return answer
+
+    connection: Any = Wrong(lambda _: None)  # type: ignore[arg-type, return-value]
+    gate = Gate(models_for(SPEC, "embedded", ["gate"], connection, tmp_path)["gate"], connection, tmp_path)
+    assert await code_of(call(gate)) == "model_failed"
 
 
 async def _queued(gate: Gate) -> None:

@@ -25,6 +25,7 @@ from serve_app.spec.checks import memory as memory
 from serve_app.spec.checks import models as models
 from serve_app.spec.checks import names as names
 from serve_app.spec.checks import optimization as optimization
+from serve_app.spec.checks import optional as optional
 from serve_app.spec.checks import pipelines as pipelines
 from serve_app.spec.checks import priorities as priorities
 from serve_app.spec.checks import queues as queues

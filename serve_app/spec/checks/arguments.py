@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Iterator
 from typing import Any
 
@@ -30,6 +31,12 @@ OTHER_ANSWER = error(
     "C009", "An argument that takes another type than the earlier step answers",
     "the method gets what it is not written for, and the route fails when it is called",
     "take the step that answers it, or correct the annotation of the one or the other",
+)  # fmt: skip
+
+TAKES_NO_NONE = error(
+    "C011", "An argument that takes no None, of an optional step",
+    "the route fails whenever that step does, or is too late",
+    "annotate it with | None, and let the method do without it; or leave `optional` out",
 )  # fmt: skip
 
 
@@ -74,7 +81,7 @@ def _sources(spec: Spec, pipeline: Pipeline, step_name: str) -> Iterator[tuple[s
 
 
 @of_each_pipeline
-def types(spec: Spec, name: str, pipeline: Pipeline) -> Faults:
+def given_types(spec: Spec, name: str, pipeline: Pipeline) -> Faults:
     for step_name, step in pipeline.steps.items():
         if step is UNKNOWN or step.takes is UNKNOWN:
             continue
@@ -95,6 +102,20 @@ def types(spec: Spec, name: str, pipeline: Pipeline) -> Faults:
                 remedy = f"take {' or '.join(other)}" if other else None
                 answer = f"{source}, the answer of {pipeline.steps[source].call}"
                 yield OTHER_ANSWER.at(place, f"{what} {answer}", remedy=remedy)
+
+
+@of_each_pipeline
+def none_taken(spec: Spec, name: str, pipeline: Pipeline) -> Faults:
+    optional = {step_name for step_name, step in pipeline.steps.items() if step is not UNKNOWN and step.optional}
+    for step_name, step in pipeline.steps.items():
+        for argument, source in step.takes.items() if step is not UNKNOWN and step.takes is not UNKNOWN else ():
+            wanted = _type(spec, step, argument) if source in optional else None
+            if wanted is not None and not fits(types.NoneType, wanted):
+                method = f"{spec.stages[step.stage].code}.{step.call.split('.')[1]}"
+                yield TAKES_NO_NONE.at(
+                    ("pipelines", name, "steps", step_name, "takes", argument),
+                    f"{method} takes {argument} as {show_type(wanted)}, and {source} is optional",
+                )
 
 
 def _remedy(source: str, wanted: Any, other: list[str]) -> str | None:
