@@ -62,7 +62,7 @@ class Breakers:
 class Guarded:
     """One call, within `with`."""
 
-    __slots__ = ("_began", "_breaker", "_clock", "_renewed", "_model", "_timeout")
+    __slots__ = ("_began", "_breaker", "_clock", "_model", "_renewed", "_timeout")
 
     def __init__(
         self,

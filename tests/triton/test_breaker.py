@@ -17,15 +17,15 @@ class Watched:
     def __init__(self) -> None:
         self.told: list[bool] = []
         self.breaker = Breaker(3, OPEN_FOR, PATIENCE, self.told.append)
-        self.disturbed = -math.inf
+        self.renewed = -math.inf
 
     def may_call(self, now: float, timeout: float = PLENTY) -> bool:
-        return self.breaker.ask(now, timeout, self.disturbed) == 0
+        return self.breaker.ask(now, timeout, self.renewed) == 0
 
     def silence(self, began: float, ended: float) -> None:
         """A call that waits in vain."""
         assert self.may_call(began)
-        self.breaker.unanswered(began, ended, self.disturbed)
+        self.breaker.unanswered(began, ended, self.renewed)
 
     def open(self) -> None:
         """Three silences, the last of which ends at the moment 30."""
@@ -139,7 +139,7 @@ def test_a_late_answer_to_an_earlier_call_lets_all_others_through(watched: Watch
 
 
 def test_while_a_lost_server_is_looked_for_nothing_counts(watched: Watched) -> None:
-    watched.disturbed = math.inf
+    watched.renewed = math.inf
     for began in range(0, 100, 10):
         watched.silence(began, began + 10)
     assert watched.told == []
@@ -148,7 +148,7 @@ def test_while_a_lost_server_is_looked_for_nothing_counts(watched: Watched) -> N
 def test_calls_from_before_there_was_a_successor_do_not_count(watched: Watched) -> None:
     watched.silence(0, 10)
     watched.silence(1, 10)
-    watched.disturbed = 15
+    watched.renewed = 15
     watched.silence(10, 20)
     watched.silence(11, 20)
     watched.silence(12, 20)
@@ -160,13 +160,13 @@ def test_what_was_learned_of_a_lost_server_does_not_keep_requests_from_its_succe
     watched: Watched, since: float
 ) -> None:
     watched.open()
-    watched.disturbed = since
+    watched.renewed = since
     assert watched.may_call(33)
     assert watched.may_call(33)
     assert watched.told == [True, False]
 
 
 def test_a_successor_from_before_the_failures_changes_nothing(watched: Watched) -> None:
-    watched.disturbed = -1
+    watched.renewed = -1
     watched.open()
     assert not watched.may_call(33)
