@@ -141,6 +141,7 @@ def bare_triton(place: Place) -> Iterator[dict[str, str]]:
         models=["batch_add_model"],
         config_name=None,
         port=grpc,
+        metrics_port=None,
         exit_timeout=5,
         features=launch.Features(),
     )

@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import cv2
 import numpy as np
@@ -22,6 +22,7 @@ from ort import load
 
 from serve_app.concurrency import together
 from serve_app.context import RequestContext, serving
+from serve_app.model import Model
 from serve_app.pipeline.graph import run
 from serve_app.pipeline.stage import build_stage
 from serve_app.project import Project
@@ -59,7 +60,7 @@ def stages_of(project: Project, spec: Spec) -> dict[str, Any]:
     """The stages; those whose models are not ONNX files have nothing to do without camera frames."""
     onnx = {name: InProcess(project, spec, name) for name, model in spec.models.items() if model.weights is not None}
     return {
-        name: build_stage(stage, {model: onnx.get(model) for model in stage.models})
+        name: build_stage(stage, {model: cast(Model, onnx.get(model)) for model in stage.models})
         for name, stage in spec.stages.items()
     }
 

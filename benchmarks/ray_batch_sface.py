@@ -27,7 +27,7 @@ class Embed:
 
     @serve.batch(max_batch_size=16, batch_wait_timeout_s=0.002)
     async def embed(self, pictures: list[bytes]) -> list[dict[str, list[float]]]:
-        crops = [cv2.imdecode(np.frombuffer(each, np.uint8), cv2.IMREAD_COLOR) for each in pictures]
+        crops = [np.asarray(cv2.imdecode(np.frombuffer(each, np.uint8), cv2.IMREAD_COLOR)) for each in pictures]
         (embeddings,) = self._session.run(None, {"crop": np.stack(crops)})
         return [{"embedding": each.tolist()} for each in embeddings]
 
@@ -40,7 +40,7 @@ def main() -> None:
     ray.init(address="local", include_dashboard=False, log_to_driver=False)
     try:
         serve.start(http_options={"host": "127.0.0.1", "port": int(sys.argv[1])})
-        serve.run(Embed.bind())
+        serve.run(Embed.bind())  # type: ignore[attr-defined]  # as Ray types its deployments
         signal.pause()
     finally:
         ray.shutdown()
