@@ -71,7 +71,7 @@ def test_other_limits_of_the_ingress_hold_at_once_and_leave_every_process_runnin
     limits = """max_ongoing_requests: {0}
   max_queued_requests: {1}
   autoscaling: {{min_replicas: 1, max_replicas: {2}, target_ongoing_requests: {3}}}"""
-    change(changeable, "ingress", limits.format(32, 64, 2, 16), limits.format(1, 1, 1, 1))
+    change(changeable, "ingress", limits.format(64, 64, 2, 64), limits.format(1, 1, 1, 1))
     eventually(lambda: answers() == {(200, None), (429, "service_full")}, 30)
     assert replicas(changeable) == before
 

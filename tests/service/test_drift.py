@@ -127,8 +127,8 @@ def test_json_says_the_same_to_scripts(service: Service, spec_file: Path) -> Non
         {
             "part": "Ingress",
             "what": "autoscaling_config.target_ongoing_requests",
-            "running": "16",
-            "wanted": "15",
+            "running": "64",
+            "wanted": "63",
             "effect": "in place",
             "remedy": "",
         }

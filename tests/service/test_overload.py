@@ -24,7 +24,7 @@ PATIENCE_S = 120.0
 def small(service: Service) -> Iterator[Service]:
     """The service, whose ingress works on two requests at a time while four wait."""
     before = service.project.spec_file.read_text()
-    change(service, "ingress", LIMITS.format(32, 64, 2, 16), LIMITS.format(2, 4, 1, 1))
+    change(service, "ingress", LIMITS.format(64, 64, 2, 64), LIMITS.format(2, 4, 1, 1))
     yield service
     service.project.spec_file.write_text(before)
     redeploy(service)

@@ -61,6 +61,7 @@ class Server:
         self._clock = clock
         self.takes = 0.01
         self.refuses: Code | None = None
+        self.is_lost = False
 
     async def call(self, method: str, request: Any, answer: type[Any], timeout: float) -> Any:
         self._clock.now += self.takes
