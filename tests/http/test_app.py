@@ -272,7 +272,11 @@ async def test_a_fault_of_ours_shows_nothing_of_its_cause(client: httpx.AsyncCli
 
 @pytest.mark.parametrize(
     ("method", "path", "status", "code"),
-    [("GET", "/v1/verify", 405, "method_not_allowed"), ("GET", "/nowhere", 404, "not_found")],
+    [
+        ("GET", "/v1/verify", 405, "method_not_allowed"),
+        ("GET", "/nowhere", 404, "not_found"),
+        ("POST", "/v1/verify%0A", 404, "not_found"),
+    ],
 )
 async def test_what_is_not_served_is_a_problem_too(
     client: httpx.AsyncClient, method: str, path: str, status: int, code: str
