@@ -74,7 +74,8 @@ class PipelineRoute:
                 async with admitted as granted:
                     result = await self._run(self._pipeline, inputs, granted, measured)
         times = {key: round(value, 2) for key, value in measured.ms.items()}
-        return to_json({"request_id": context.request_id, **result.model_dump(mode="json"), "timings_ms": times})
+        answer = {"request_id": context.request_id, **result.model_dump(mode="json"), "timings_ms": times}
+        return to_json(answer, inf_nan_mode="null")
 
 
 def _headers(request: Request) -> dict[str, str]:

@@ -216,6 +216,7 @@ class Guard:
         self._status: int | None = None
         self._reason = ""
         self._models: dict[int, _Process] = {}  # by their pidfds
+        self._let_go: set[int] = set()  # released ones that have ended, and for which the server may yet have to wait
         self._others: set[Path] = set()
         self._neighbours: set[int] = set()
         self._environments: Path | None = None
@@ -392,9 +393,9 @@ class Guard:
         for segment in _SHARED_MEMORY.glob(f"{self._prefix}*"):
             segment.chmod(0o600)
         known = {process.pid for process in self._models.values()}
-        for pid in _children(self._server):
-            if pid in known:
-                continue
+        children = set(_children(self._server))
+        self._let_go = {pid for pid in self._let_go & children if _start_time(pid) is None}
+        for pid in children - known - self._let_go:
             try:
                 handle = os.pidfd_open(pid)
             except ProcessLookupError:
@@ -417,6 +418,7 @@ class Guard:
         process = self._models.pop(handle)
         os.close(handle)
         if process.released:
+            self._let_go.add(process.pid)
             self._tell_if_released(process.model)
         elif self._kill_at is None:  # else they are told to end, one by one
             self._kill(f"the process of its model {process.model} ended")

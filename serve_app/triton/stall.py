@@ -41,7 +41,7 @@ class StallWatch:
     """Judges one server's models by what it says of them now and then.
 
     `limits` are seconds, by model; models without one are not judged. A model that stands still again within
-    `RELAPSE` of its limits after it was reloaded is not to be reloaded again.
+    `RELAPSE` of its limits after it was reloaded is not to be reloaded again; see `reloaded`.
     """
 
     RELAPSE = 3.0
@@ -76,6 +76,10 @@ class StallWatch:
                 self._reloaded[model] = now
                 del self._still[model]
         return stalls
+
+    def reloaded(self, model: str, now: float) -> None:
+        """Reloading it, which may have taken longer than it is watched for a relapse, has ended at `now`."""
+        self._reloaded[model] = now
 
 
 def stall_limits(spec: Spec, profile: ProfileName) -> dict[str, float]:

@@ -55,4 +55,5 @@ class Watchdog:
                     await server.reload(stall.model, self._reload_timeout)
                 except TritonError as error:
                     return f"stood still: {stall}; {error}"
+                watch.reloaded(stall.model, clock())
                 _logger.warning("%s was loaded anew", stall.model)

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import math
 import time
 from collections.abc import AsyncIterator
 from typing import Any
@@ -8,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 import yaml
+from pydantic import BaseModel
 
 from serve_app.admission import Admission, AdmissionLimits
 from serve_app.http.app import build_app
@@ -248,6 +251,18 @@ async def test_a_problem_behind_the_ingress_is_told_with_its_field_and_when_to_r
     assert response.json()["title"] == "Too Many Requests"
 
 
+async def test_a_number_that_is_none_is_null_in_the_answer(client: httpx.AsyncClient, service: Service) -> None:
+    class Measured(BaseModel):
+        value: float
+        values: list[float]
+
+    service.answer = lambda: Measured(value=math.nan, values=[1.5, math.inf, -math.inf])
+    response = await client.post("/v1/faces/compare", files=BOTH)
+    assert response.status_code == 200
+    body = json.loads(response.content, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+    assert (body["value"], body["values"]) == (None, [1.5, None, None])
+
+
 async def test_a_fault_of_ours_shows_nothing_of_its_cause(client: httpx.AsyncClient, service: Service) -> None:
     service.answer = failing(RuntimeError("secret"))
     response = await client.post("/v1/faces/compare", files=BOTH)
@@ -257,7 +272,11 @@ async def test_a_fault_of_ours_shows_nothing_of_its_cause(client: httpx.AsyncCli
 
 @pytest.mark.parametrize(
     ("method", "path", "status", "code"),
-    [("GET", "/v1/verify", 405, "method_not_allowed"), ("GET", "/nowhere", 404, "not_found")],
+    [
+        ("GET", "/v1/verify", 405, "method_not_allowed"),
+        ("GET", "/nowhere", 404, "not_found"),
+        ("POST", "/v1/verify%0A", 404, "not_found"),
+    ],
 )
 async def test_what_is_not_served_is_a_problem_too(
     client: httpx.AsyncClient, method: str, path: str, status: int, code: str

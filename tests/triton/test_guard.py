@@ -156,6 +156,25 @@ def test_a_watched_server_ends_with_the_first_of_its_processes(guarded):
     assert server.told().startswith("exited 137 the process of its model")
 
 
+def test_a_released_process_that_the_server_has_not_waited_for_yet_does_not_end_it(guarded, tmp_path):
+    """Triton waits for it a moment after its end, and the model that was loaded anew may be there before."""
+    code = tmp_path / "lookup" / "1" / "model.py"
+    code.parent.mkdir(parents=True)
+    code.write_text("echo $$; sleep 600 & wait")
+    script = f"import subprocess, time; process = subprocess.Popen(['sh', {str(code)!r}]); time.sleep(600)"
+    server = guarded(script, program=sys.executable)
+    child = int(server.told().removeprefix("log "))
+    server.order("watch\nrelease lookup\n")
+    assert server.told() == "watching"
+    os.kill(child, signal.SIGKILL)
+    assert server.told() == "released lookup"
+    for _ in range(2):
+        server.order("watch\n")
+        assert server.told() == "watching"
+    server.order("stop 5\n")
+    assert server.told() == "exited 143 it was told to stop"
+
+
 def test_shared_memory_and_scratch_are_gone_with_the_server_and_those_of_others_stay(guarded):
     other = Path("/dev/shm") / f"{guard.name_prefix(os.getpid())}other"
     other.touch()

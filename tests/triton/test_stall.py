@@ -75,6 +75,14 @@ def test_a_model_that_still_stands_still_after_it_was_reloaded_is_not_reloaded_a
     assert m.looks(24, pending=1, executions=5) == [("m", True), ("m", False)]
 
 
+def test_a_model_that_took_long_to_load_anew_and_stands_still_again_is_not_reloaded_again() -> None:
+    m = Watched()
+    assert m.looks(12, pending=1, executions=5) == [("m", True)]
+    m.now += 10 * LIMIT
+    m.watch.reloaded("m", m.now)
+    assert m.looks(12, pending=1, executions=5) == [("m", False)]
+
+
 def test_a_model_that_worked_well_for_a_while_is_reloaded_again() -> None:
     m = Watched()
     assert m.looks(12, pending=1, executions=5) == [("m", True)]
