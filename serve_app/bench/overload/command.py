@@ -11,7 +11,7 @@ from serve_app.project import find_project
 from serve_app.signals import end_on_signals
 
 
-@click.command()
+@click.command(short_help="More than can be answered, to Tandem and to the same Triton alone.")
 @click.option(
     "--batch-time",
     type=click.FloatRange(5, 60),

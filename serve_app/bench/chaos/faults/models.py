@@ -41,7 +41,7 @@ class WrongShape(Told):
 
 
 class HangingModel(Told):
-    """A model's code never returns; requests behind it wait until their deadline."""
+    """A model's code never returns; requests behind it wait until their deadline, or until the watchdog acts."""
 
     name = "model-hangs"
     word = "hang"
