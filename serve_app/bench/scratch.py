@@ -31,6 +31,8 @@ class AddedModel:
 def copy_project(source: Project, root: Path, models: Mapping[str, AddedModel]) -> Project:
     """The project's files in the folder `root`, which is made, with these models more, on ports that are free now.
 
+    It is for this machine alone: it listens on the loopback interface, in plain text.
+
     SpecError where the spec cannot be used.
     """
     source.spec()
@@ -43,7 +45,8 @@ def copy_project(source: Project, root: Path, models: Mapping[str, AddedModel]) 
         shutil.copy(model.code, folder / "model.py")
     spec = dict(read_document(source.spec_file.read_text(encoding="utf-8-sig")).data or {})
     spec["models"] = {**spec["models"], **{name: dict(model.entry) for name, model in models.items()}}
-    spec["service"] = {**spec["service"], "port": free_port()}
+    spec["service"] = {**spec["service"], "host": "127.0.0.1", "port": free_port()}
+    spec["service"].pop("tls", None)
     spec["service"]["grpc"] = {**spec["service"].get("grpc", {}), "port": free_port()}
     spec["ray"] = {**spec.get("ray", {}), "port": free_port(), "dashboard_port": free_port()}
     project.spec_file.write_text("\n".join(yaml_lines(spec)) + "\n", encoding="utf-8")

@@ -50,3 +50,14 @@ def test_a_spec_that_cannot_be_used_is_not_copied(tmp_path: Path) -> None:
     with pytest.raises(SpecError):
         copy_project(Project(tmp_path), tmp_path / "copy", {})
     assert not (tmp_path / "copy").exists()
+
+
+def test_a_copy_of_what_is_public_is_reached_from_this_machine_alone(added: AddedModel, tmp_path: Path) -> None:
+    public = copy_project(CHECKOUT, tmp_path / "public", {})
+    text = public.spec_file.read_text()
+    tls = "host: 0.0.0.0\n  tls: {certificate: /etc/tandem/tls.crt, key: /etc/tandem/tls.key}"
+    assert "host: 127.0.0.1" in text
+    public.spec_file.write_text(text.replace("host: 127.0.0.1", tls))
+    assert public.spec().service.tls is not None
+    service = copy_project(public, tmp_path / "copy", {"more": added}).spec().service
+    assert (service.host, service.tls) == ("127.0.0.1", None)
