@@ -24,7 +24,7 @@ from serve_app.cluster.head import (
 from serve_app.cluster.preflight import check_machine
 from serve_app.cluster.sample import fetch_photos, verify_sample, why_no_sample
 from serve_app.project import Project, write_files
-from serve_app.spec import ProfileName, Spec, examine_file
+from serve_app.spec import ProfileName, Spec, SpecError, examine_file
 from serve_app.triton.guard import remove_orphans
 from serve_app.weights.errors import Progress
 
@@ -106,13 +106,22 @@ def down(project: Project, progress: Progress) -> None:
             return
         if head.is_running():
             progress("letting requests in work finish")
-            if not undeploy(head, project.spec().service.sla.total_seconds() + STOP_GRACE_S):
+            if not undeploy(head, _in_work_s(project, progress) + STOP_GRACE_S):
                 progress("Ray Serve did not end the application in time; ending its processes")
         for name in stop_head(head):
             progress(f"had to kill {name}")
         remove_orphans()
         forget_head(project)
         progress("down")
+
+
+def _in_work_s(project: Project, progress: Progress) -> float:
+    """For how many seconds requests may be in work; a minute where the spec was changed and cannot be used any more."""
+    try:
+        return project.spec().service.sla.total_seconds()
+    except SpecError:
+        progress("the spec cannot be used as it is now, see `tandem validate`: they are given a minute")
+        return 60.0
 
 
 def status(project: Project, show: Callable[[str], object]) -> bool:

@@ -93,3 +93,21 @@ def test_a_sample_is_for_a_pipeline_that_takes_what_it_is(pipelines: dict[str, A
     found = why_no_sample(Spec.model_validate(merged(shipped(), {"pipelines": pipelines})))
     assert (found is None) == (reason is None)
     assert reason is None or (found is not None and reason in found)
+
+
+def test_a_service_whose_spec_was_broken_since_can_be_ended_all_the_same(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    given: list[float] = []
+    monkeypatch.setattr(module, "find_head", lambda project: HEAD)
+    monkeypatch.setattr(module, "processes", lambda head: ["one"])
+    monkeypatch.setattr(module, "stop_head", lambda head: [])
+    monkeypatch.setattr(module, "remove_orphans", lambda: None)
+    monkeypatch.setattr(Head, "is_running", lambda self: True)
+    monkeypatch.setattr(module, "undeploy", lambda head, seconds: given.append(seconds) or True)
+    project.spec_file.write_text("service: {")
+    module.down(project, said.append)
+    assert given == [60.0 + module.STOP_GRACE_S]
+    assert "tandem validate" in said[1]
+    assert said[-1] == "down"
