@@ -53,7 +53,7 @@ def bench() -> None:
       tandem bench arcface --clients 8     a service that runs: a model's name or a route, with the files to post
 
     That is `tandem bench target arcface`, without the word; `tandem bench target --help` has its options. The other
-    commands bring up a copy of the project on free ports, measure that, and end it.
+    commands bring up a deployment of their own on free ports, measure that, and end it.
     """
 
 

@@ -29,7 +29,7 @@ def chaos(given: Path | None, names: tuple[str, ...], listed: bool, soak: float 
     everything was answered: answers, refusals by status and code, and what is no documented answer; the seconds to the
     last request that was not answered (of a fault that lasts, from its end); and processes, ports, descriptors and
     shared memory that were there then and not before. Where a fault ends an ingress, connections that are reset or
-    refused are documented. All faults take about six minutes.
+    refused are documented. All faults take about six minutes; an interrupted run shows those that it has done.
 
     --soak measures how many requests the model of this bench can be answered at the most, sends four fifths of that for
     so long, and compares descriptors and memory at the end with those at the beginning.
@@ -39,6 +39,7 @@ def chaos(given: Path | None, names: tuple[str, ...], listed: bool, soak: float 
     from serve_app.bench.chaos.faults import FAULTS
     from serve_app.bench.chaos.report import as_json as rendered
     from serve_app.bench.chaos.report import table
+    from serve_app.bench.chaos.run import Result
     from serve_app.bench.chaos.run import chaos as run
     from serve_app.bench.chaos.soak import soak as run_soak
     from serve_app.bench.chaos.soak import soak_as_json, soak_table
@@ -59,7 +60,10 @@ def chaos(given: Path | None, names: tuple[str, ...], listed: bool, soak: float 
         found = run_soak(project, soak, progress)
         click.echo(soak_as_json(found) if as_json else soak_table(found))
         raise click.exceptions.Exit(0 if found.is_well else 1)
-    results = run(project, [FAULTS[name] for name in dict.fromkeys(names or FAULTS)], progress)
-    click.echo(rendered(results) if as_json else table(results))
+    results: list[Result] = []
+    try:
+        run(project, [FAULTS[name] for name in dict.fromkeys(names or FAULTS)], results.append, progress)
+    finally:
+        click.echo(rendered(results) if as_json else table(results))
     if not all(result.is_well for result in results):
         raise click.exceptions.Exit(1)

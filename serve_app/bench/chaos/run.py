@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -79,19 +79,22 @@ def place(source: Project, progress: Progress) -> Iterator[Project]:
             yield project
 
 
-def chaos(source: Project, faults: Sequence[Fault], progress: Progress) -> list[Result]:
-    """Each fault's result. One that the service does not recover from ends its deployment; the next gets another."""
-    waiting, results = deque(faults), list[Result]()
+def chaos(source: Project, faults: Sequence[Fault], tell: Callable[[Result], None], progress: Progress) -> None:
+    """Tells each fault's result. One that the service does not recover from ends its deployment, not the run."""
+    waiting = deque(faults)
     photos = fetch_photos(progress)
     while waiting:
         with place(source, progress) as project:
             pictures = write_sample(project.root.parent / "sample", photos)
-            asyncio.run(_in_turn(project, waiting, pictures, results, progress))
-    return results
+            asyncio.run(_in_turn(project, waiting, pictures, tell, progress))
 
 
 async def _in_turn(
-    project: Project, waiting: deque[Fault], pictures: Sequence[Path], results: list[Result], progress: Progress
+    project: Project,
+    waiting: deque[Fault],
+    pictures: Sequence[Path],
+    tell: Callable[[Result], None],
+    progress: Progress,
 ) -> None:
     """Until none waits, or the deployment is of no more use."""
     head = find_head(project)
@@ -103,7 +106,7 @@ async def _in_turn(
         async with load.running():
             while waiting:
                 fault = waiting.popleft()
-                results.append(result := await _result(scene, fault))
+                tell(result := await _result(scene, fault))
                 progress(f"{fault.name}: {_short(result)}")
                 if not result.skipped and (fault.ends or result.healthy_s is None):
                     return

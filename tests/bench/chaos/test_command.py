@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
 from click.testing import CliRunner, Result
 
+from serve_app.bench.chaos import room, run
 from serve_app.bench.chaos.faults import FAULTS
 from serve_app.cli import main
 
@@ -29,3 +35,15 @@ def test_a_fault_that_there_is_not_is_wrong_usage() -> None:
 
 def test_a_soak_is_without_faults() -> None:
     assert chaos("--soak", "60", "--fault", "triton-killed").exit_code == 2
+
+
+def test_an_interrupted_run_shows_the_faults_that_it_has_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(source: Any, faults: Any, tell: Callable[[run.Result], None], progress: Any) -> None:
+        tell(run.Result("triton-killed", 30.0, healthy_s=1.25))
+        raise SystemExit(143)
+
+    monkeypatch.setattr(room, "enter", lambda: None)
+    monkeypatch.setattr(run, "chaos", interrupted)
+    result = chaos("--json")
+    assert result.exit_code == 143
+    assert [(each["fault"], each["healthy_s"]) for each in json.loads(result.stdout)] == [("triton-killed", 1.25)]
