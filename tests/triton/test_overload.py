@@ -16,6 +16,13 @@ from serve_app.bench.server import GrpcServer
 from serve_app.triton.channel import grpc_channel
 from tests.triton.conftest import Repository
 
+# What is taken of `interactive` alone, which goes first, takes longer than that.
+IMPATIENT_BULK = f"""
+  priority_queue_policy {{
+    key: {TIERS["bulk"]}
+    value {{ timeout_action: REJECT default_timeout_microseconds: 50000 max_queue_size: 96 }}
+  }}"""
+
 
 @pytest.fixture
 async def senders() -> AsyncIterator[Clients]:
@@ -28,7 +35,7 @@ async def test_what_the_clients_sent_is_what_triton_counted(senders: Clients, re
     version = repository.folder / MODEL / "1"
     version.mkdir(parents=True)
     shutil.copy(CODE, version / "model.py")
-    (version.parent / "config.pbtxt").write_text(bare_config(Sleeper(0.005), policies()))
+    (version.parent / "config.pbtxt").write_text(bare_config(Sleeper(0.02), policies() + IMPATIENT_BULK))
     server = await start()
     try:
         async with grpc_channel(server.address) as channel:
