@@ -138,6 +138,8 @@ class _Case:
         if (less := self._dedented(number)) is not None:
             return less
         fault = DEEPER if is_deeper else in_our_words(self._broken, self._lines.texts[number])
+        if (first := self._first_item(number)) is not None:
+            return Blame((first, line.indent), first, fault, self._parser.level_above(number), True, True, end=number)
         odd = self._odd_one(number)
         if odd is None:
             fault = DASH if self._has_a_dash_too_many(number) else fault
@@ -162,6 +164,17 @@ class _Case:
             if meant is not None:
                 return Blame((above, line.column), above, LESS, level, False, end=number, moved=meant)
         return None
+
+    def _first_item(self, number: int) -> int | None:
+        """The line of a list's first item at the column of the list's key, where all items from `number` on are deeper."""
+        line, level = self._lines[number], self._parser.level_above(number)
+        if level is None or not line.dashes or line.indent <= level.column:
+            return None
+        beside = ((at, each) for at, each in self._lines.above(number) if each.indent <= level.column)
+        (first, item), (_, holder) = next(beside, (0, line)), next(beside, (0, line))
+        below = next((each for _, each in self._lines.below(number + 1) if each.indent <= line.indent), line)
+        is_alone = item.indent == holder.indent and not holder.dashes and not holder.value
+        return first if item.dashes and is_alone and below is not line and below.indent == line.indent else None
 
     def _has_a_dash_too_many(self, number: int) -> bool:
         line = self._lines[number]

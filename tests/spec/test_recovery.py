@@ -194,6 +194,15 @@ LESS = (
 )
 
 
+@pytest.mark.parametrize("item", range(5))
+def test_an_item_at_the_column_of_its_lists_key_is_to_blame_alone(example_text: str, item: int) -> None:
+    lines = example_text.splitlines()
+    number = lines.index("accept:                      # warnings that are known and meant") + 1 + item
+    lines[number] = lines[number].lstrip()
+    findings = examine("\n".join(lines) + "\n").findings
+    assert [(each.line, each.message) for each in findings] == [(number + 1, NOT_THERE)]
+
+
 def test_several_lines_indented_too_little_are_one_mistake(example_text: str) -> None:
     two = "    latency_budget: 150ms\n    exposed: true\n"
     assert two in example_text
