@@ -166,7 +166,7 @@ class _Case:
         return None
 
     def _first_item(self, number: int) -> int | None:
-        """The line of a list's first item at the column of the list's key, where all items from `number` on are deeper."""
+        """The line of a list's first item at the column of the list's key, where those from `number` on are deeper."""
         line, level = self._lines[number], self._parser.level_above(number)
         if level is None or not line.dashes or line.indent <= level.column:
             return None
