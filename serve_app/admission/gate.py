@@ -7,8 +7,9 @@ waits. Whoever waits is told its turn, or why there is none.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from serve_app.admission.concurrency import Concurrency
 from serve_app.admission.limits import AdmissionLimits
@@ -24,6 +25,22 @@ _UNKNOWN_COST = 1.0
 _MARGIN = 1.25
 
 
+@dataclass(slots=True)
+class _Kind:
+    """How many requests of a kind may be worked on at a time, and how many of each tier are."""
+
+    concurrency: Concurrency
+    of_tiers: Counter[int] = field(default_factory=Counter)
+
+    @property
+    def working(self) -> int:
+        return self.of_tiers.total()
+
+    def below(self, priority: int) -> int:
+        """How many of those are less urgent."""
+        return sum(count for tier, count in self.of_tiers.items() if tier > priority)
+
+
 class Gate:
     """`tell` gets those that waited: with None where their work begins now, else with the reason that it never will.
 
@@ -35,8 +52,8 @@ class Gate:
         self._tell = tell
         self.queue = Queue(limits.floors)
         self._times = ServiceTimes()
-        self._concurrency = Concurrency(limits.max_ongoing_requests, adapts=bool(limits.work_within_s))
-        self._working: defaultdict[int, int] = defaultdict(int)
+        self._kinds: dict[str, _Kind] = {}
+        self._working: Counter[int] = Counter()
         self._here: defaultdict[int, int] = defaultdict(int)
 
     @property
@@ -44,16 +61,16 @@ class Gate:
         """How many have entered and not left."""
         return sum(self._here.values())
 
-    @property
-    def limit(self) -> int:
-        """How many are worked on at a time."""
-        return self._concurrency.limit
+    def limit(self, kind: str) -> int:
+        """How many of a kind are worked on at a time."""
+        return self._kind(kind).concurrency.limit
 
     def change(self, limits: AdmissionLimits, now: float) -> None:
         """From now on these hold; what was admitted stays so."""
         self._limits = limits
         self.queue.floors = limits.floors
-        self._concurrency.change(limits.max_ongoing_requests, adapts=bool(limits.work_within_s))
+        for kind in self._kinds.values():
+            kind.concurrency.change(limits.max_ongoing_requests, adapts=bool(limits.work_within_s))
         self._begin_next(now)
 
     def enter(self, request: Request, now: float) -> None:
@@ -63,7 +80,7 @@ class Gate:
         """
         if self._taken(request.priority) >= self._limits.max_ongoing_requests + self._limits.max_queued_requests:
             raise self._full(request)
-        if not self._is_free(request.priority):
+        if not self._is_free(request):
             self._expect(request, now)
         self._here[request.priority] += 1
 
@@ -83,7 +100,7 @@ class Gate:
 
     def ask(self, request: Request, now: float) -> bool:
         """Whether its work begins now; else it waits, and is told. Problem where it would wait in vain."""
-        if self._is_free(request.priority):
+        if self._is_free(request):
             self._begin(request, now)
             return True
         if (other := self._expect(request, now)) is not None:
@@ -116,23 +133,50 @@ class Gate:
         """
         assert request.began is not None
         if request.began >= disturbed:
-            self._learn(request.kind, request.began, now, whole=whole)
+            self._learn(request, now - request.began, now, whole=whole)
         self._working[request.priority] -= 1
+        self._kind(request.kind).of_tiers[request.priority] -= 1
         self._begin_next(now)
 
-    def _learn(self, kind: str, began: float, now: float, *, whole: bool) -> None:
+    def _learn(self, request: Request, took: float, now: float, *, whole: bool) -> None:
+        kind, began = request.kind, now - took
         (self._times.took if whole else self._times.took_at_least)(kind, began, now)
         within = self._limits.work_within(kind)
-        if within is not None and (whole or now - began > within):
-            self._concurrency.ended(began, now, within, self._at_once)
+        if within is None:
+            return
+        if took > within:
+            slowing = self._slowing(request)
+            slowing.concurrency.too_slow(took / within, slowing.working, began, now)
+        elif whole:
+            own = self._kind(kind)
+            own.concurrency.in_time(took / within, own.working)
 
-    @property
-    def _at_once(self) -> int:
-        """How many are worked on."""
-        return sum(self._working.values())
+    def _slowing(self, request: Request) -> _Kind:
+        """The kind of which fewer at a time would help a request that is too slow.
 
-    def _is_free(self, priority: int) -> bool:
-        return self._at_once < self._concurrency.limit and self._working[priority] < self._limits.max_ongoing(priority)
+        That with the most less urgent requests; where there are none to spare its own; and where it was alone, that
+        with the most of its tier.
+        """
+        kinds, own = self._kinds.values(), self._kind(request.kind)
+        lowest = max(kinds, key=lambda kind: kind.below(request.priority))
+        if lowest.below(request.priority) > 1:
+            return lowest
+        return own if own.working > 1 else max(kinds, key=lambda kind: kind.of_tiers[request.priority])
+
+    def _kind(self, kind: str) -> _Kind:
+        if kind not in self._kinds:
+            limits = self._limits
+            concurrency = Concurrency(limits.max_ongoing_requests, adapts=bool(limits.work_within_s))
+            self._kinds[kind] = _Kind(concurrency)
+        return self._kinds[kind]
+
+    def _is_free(self, request: Request) -> bool:
+        of_tier, of_kind = self._working[request.priority], self._kind(request.kind)
+        return (
+            sum(self._working.values()) < self._limits.max_ongoing_requests
+            and of_tier < self._limits.max_ongoing(request.priority)
+            and of_kind.working < of_kind.concurrency.limit
+        )
 
     def _begin(self, request: Request, now: float) -> None:
         queue, priority = self.queue, request.priority
@@ -140,11 +184,12 @@ class Gate:
         queue.begun(priority, self._times.mean(request.kind) or _UNKNOWN_COST)
         request.began = now
         self._working[priority] += 1
+        self._kind(request.kind).of_tiers[request.priority] += 1
 
     def _has_more_urgent(self, priority: int) -> bool:
         if any(count for each, count in self._working.items() if each < priority):
             return True
-        return self.queue.next(lambda each: each < priority) is not None
+        return self.queue.next(lambda each: each.priority < priority) is not None
 
     def _begin_next(self, now: float) -> None:
         while self.queue and (request := self.queue.next(self._is_free)) is not None:
@@ -178,11 +223,19 @@ class Gate:
         return request.deadline <= now + wait + self._times.nearly_longest(request.kind, now)
 
     def _wait(self, request: Request) -> float:
-        """Seconds until a new request's turn comes: the work that comes before it, by the rate at which it is done."""
-        more_urgent, own = self.queue.ahead(request.priority, self._times.mean)
-        own += self._times.mean(request.kind)
-        places = self._limits.max_ongoing(request.priority)
-        return max((more_urgent + own) / self._concurrency.limit, own / places)
+        """Seconds until a new request's turn comes: the work that comes before it, by the rate at which it is done.
+
+        Of all work, of its tier's, and of its kind's: each has places of its own.
+        """
+        limits, own = self._limits, self._times.mean(request.kind)
+        ahead = list(self.queue.ahead(request.priority, self._times.mean))
+        of_tier = sum(cost for tier, _, cost in ahead if tier == request.priority)
+        of_kind = sum(cost for _, kind, cost in ahead if kind == request.kind)
+        return max(
+            (sum(cost for *_, cost in ahead) + own) / limits.max_ongoing_requests,
+            (of_tier + own) / limits.max_ongoing(request.priority),
+            (of_kind + own) / self.limit(request.kind),
+        )
 
     def _retry_after(self, request: Request) -> float:
         return max(self._limits.retry_after_s, math.ceil(self._wait(request)))

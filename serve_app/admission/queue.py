@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,8 @@ Costs = Callable[[str], float]
 class Request:
     """`deadline` and `began` are moments by the same clock; `priority` is its tier's, 1 first.
 
-    `for_floor`: it was begun for its tier's floor. `turn` is for whoever waits for it.
+    `for_floor`: it was begun for its tier's floor. `turn` is for whoever waits for it. `number`: its place in the order
+    of those that ever waited.
     """
 
     kind: str
@@ -23,14 +24,30 @@ class Request:
     began: float | None = None
     for_floor: bool = False
     turn: Any = None
+    number: int = 0
 
 
 @dataclass(slots=True)
 class _Tier:
-    """Its requests in their order, and how many there are of each kind."""
+    """Its requests by their kinds, each kind's in their order."""
 
-    requests: dict[Request, None] = field(default_factory=dict)
-    kinds: Counter[str] = field(default_factory=Counter)
+    kinds: dict[str, dict[Request, None]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.kinds.values()))
+
+    def first(self, may_begin: Callable[[Request], bool]) -> Request | None:
+        """The earliest of those that may; all of a kind may, or none."""
+        heads = (next(iter(each)) for each in self.kinds.values() if each)
+        return min(filter(may_begin, heads), key=_number, default=None)
+
+    def newest(self) -> Request:
+        """Of one that has any."""
+        return max((next(reversed(each)) for each in self.kinds.values() if each), key=_number)
+
+
+def _number(request: Request) -> int:
+    return request.number
 
 
 class Queue:
@@ -42,56 +59,53 @@ class Queue:
         self._lags: dict[int, float] = {}
         self._tiers: dict[int, _Tier] = {}
         self._length = 0
+        self._numbers = itertools.count()
 
     def __len__(self) -> int:
         return self._length
 
     def __contains__(self, request: Request) -> bool:
-        return request in self._tier(request.priority).requests
+        return request in self._tier(request.priority).kinds.get(request.kind, ())
 
     def count(self, priority: int) -> int:
         """How many of a tier wait."""
-        return len(self._tier(priority).requests) if self._length else 0
+        return len(self._tier(priority)) if self._length else 0
 
     def add(self, request: Request) -> None:
-        tier = self._tier(request.priority)
-        tier.requests[request] = None
-        tier.kinds[request.kind] += 1
+        request.number = next(self._numbers)
+        self._tier(request.priority).kinds.setdefault(request.kind, {})[request] = None
         self._length += 1
 
     def remove(self, request: Request) -> None:
-        tier = self._tiers[request.priority]
-        del tier.requests[request]
-        tier.kinds[request.kind] -= 1
+        del self._tiers[request.priority].kinds[request.kind][request]
         self._length -= 1
 
-    def ahead(self, priority: int, cost: Costs) -> tuple[float, float]:
-        """The cost of all that a new request of that priority would wait for: of more urgent tiers, and of its own."""
-        work = {
-            each: sum(cost(kind) * count for kind, count in tier.kinds.items()) for each, tier in self._tiers.items()
-        }
-        return sum(each for tier, each in work.items() if tier < priority), work.get(priority, 0.0)
+    def ahead(self, priority: int, cost: Costs) -> Iterator[tuple[int, str, float]]:
+        """What a new request of that priority would come after: tier, kind, and the cost of all that wait of it."""
+        for tier, each in self._tiers.items():
+            if tier <= priority:
+                yield from ((tier, kind, cost(kind) * len(requests)) for kind, requests in each.kinds.items())
 
     def least_urgent(self, below: int, kept: Mapping[int, int]) -> Request | None:
         """The newest of the least urgent tier of those less urgent than `below`, that has more than is kept for it."""
         for priority, tier in reversed(self._tiers.items()):
             if priority <= below:
                 return None
-            if len(tier.requests) > kept.get(priority, 0):
-                return next(reversed(tier.requests))
+            if len(tier) > kept.get(priority, 0):
+                return tier.newest()
         return None
 
-    def next(self, may_begin: Callable[[int], bool]) -> Request | None:
-        """Whose turn it is, of the tiers that may begin work; it stays in the queue."""
+    def next(self, may_begin: Callable[[Request], bool]) -> Request | None:
+        """Whose turn it is, of those whose tier and kind may begin work; it stays in the queue."""
         if not self._length:
             return None
-        first = None
+        chosen = None
         for priority, tier in self._tiers.items():
-            if tier.requests and may_begin(priority):
-                if first is not None and self.is_due(priority):
-                    return next(iter(tier.requests))
-                first = first or next(iter(tier.requests))
-        return first
+            if (chosen is None or self.is_due(priority)) and (first := tier.first(may_begin)) is not None:
+                if chosen is not None:
+                    return first
+                chosen = first
+        return chosen
 
     def is_due(self, priority: int) -> bool:
         """Whether the tier has a floor, and has had no more than it."""

@@ -50,7 +50,8 @@ class AnyOrder(RuleBasedStateMachine):
 
     def told(self, request: Request, problem: Problem | None) -> None:
         if problem is None:
-            assert next(each for each in self.waiting if each.priority == request.priority) is request
+            tier = [each for each in self.waiting if each.priority == request.priority]
+            assert next(filter(self.may_begin, tier)) is request
             assert request.deadline > self.now
             passed_over = [each for each in self.waiting if each.priority < request.priority and self.may_begin(each)]
             assert not passed_over or request.for_floor
@@ -64,7 +65,6 @@ class AnyOrder(RuleBasedStateMachine):
 
     def begun(self, request: Request) -> None:
         assert self.may_begin(request)
-        assert len(self.working) < self.gate.limit <= self.limits.max_ongoing_requests
         self.working.append(request)
 
     def refused(self, request: Request, problem: Problem) -> None:
@@ -82,8 +82,13 @@ class AnyOrder(RuleBasedStateMachine):
             assert not less_urgent or self.tier_is_full(request) or self.as_urgent_are_all(request)
 
     def may_begin(self, request: Request) -> bool:
-        working = sum(each.priority == request.priority for each in self.working)
-        return working < self.limits.max_ongoing(request.priority)
+        of_tier = sum(each.priority == request.priority for each in self.working)
+        of_kind = sum(each.kind == request.kind for each in self.working)
+        return (
+            len(self.working) < self.limits.max_ongoing_requests
+            and of_tier < self.limits.max_ongoing(request.priority)
+            and of_kind < self.gate.limit(request.kind)
+        )
 
     def tier_is_full(self, request: Request) -> bool:
         waiting = sum(each.priority == request.priority for each in self.waiting)
@@ -183,8 +188,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     @invariant()
     def nobody_waits_while_a_place_is_free(self) -> None:
-        if len(self.working) < self.gate.limit:
-            assert not any(self.may_begin(each) for each in self.waiting)
+        assert not any(self.may_begin(each) for each in self.waiting)
 
     def teardown(self) -> None:
         """When all have ended, as many as ever may begin at once."""

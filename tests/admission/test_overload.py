@@ -53,8 +53,8 @@ def test_few_requests_are_worked_on_at_a_time_where_more_are_slower_and_many_whe
     slow, quick = Simulation(limits(), CORES), Simulation(limits(), 1000.0)
     for simulation in (slow, quick):
         settled(simulation, clients(64))
-    assert slow.gate.limit <= 8
-    assert quick.gate.limit == 32
+    assert slow.gate.limit("/verify") <= 8
+    assert quick.gate.limit("/verify") == 32
 
 
 def test_the_urgent_are_answered_as_if_there_were_no_others() -> None:
@@ -79,6 +79,16 @@ def test_without_a_floor_the_least_urgent_get_what_the_others_leave() -> None:
 def test_short_requests_beside_long_ones_are_told_by_what_each_takes() -> None:
     load = [*clients(32), *clients(32, work=0.05, kind="/embed")]
     found = settled(Simulation(limits(), CORES), load)
+    assert found.outcomes[1, "late"] == found.outcomes[1, "waited in vain"] == 0
+
+
+def test_long_requests_that_take_too_long_keep_no_short_ones_out() -> None:
+    """There are more long ones than can be answered, so that of those few are worked on at a time."""
+    short = [Client(2, 0.01, SLA, "/tiny") for _ in range(16)]
+    found = settled(Simulation(limits(0.0, 0.0), CORES), [*clients(32), *short])
+    assert {code for priority, code in found.outcomes if priority == 2} == {"answered"}
+    assert found.outcomes[2, "answered"] > 20_000
+    assert found.outcomes[1, "answered"] > 0.2 * CAPACITY * 200
     assert found.outcomes[1, "late"] == found.outcomes[1, "waited in vain"] == 0
 
 

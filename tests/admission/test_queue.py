@@ -15,7 +15,7 @@ def request(priority: int, kind: str = "k") -> Request:
     return Request(kind, priority, 1e9)
 
 
-def anyone(_: int) -> bool:
+def anyone(_: Request) -> bool:
     return True
 
 
@@ -97,8 +97,20 @@ def test_a_tier_that_may_not_begin_is_passed_over() -> None:
     first, second = request(1), request(2)
     queue.add(first)
     queue.add(second)
-    assert queue.next(lambda priority: priority == 2) is second
-    assert queue.next(lambda priority: False) is None
+    assert queue.next(lambda each: each.priority == 2) is second
+    assert queue.next(lambda _: False) is None
+
+
+def test_a_kind_that_may_not_begin_keeps_no_other_waiting() -> None:
+    queue = Queue({})
+    slow, quick, later = request(1, "slow"), request(1, "quick"), request(1, "slow")
+    for each in (slow, quick, later):
+        queue.add(each)
+    assert queue.next(lambda each: each.kind != "slow") is quick
+    assert queue.next(anyone) is slow
+    queue.remove(slow)
+    assert queue.next(anyone) is quick
+    assert queue.least_urgent(0, {}) is later
 
 
 def test_who_goes_first_for_another_is_the_newest_of_the_least_urgent() -> None:
@@ -130,5 +142,6 @@ def test_what_is_ahead_counts_the_more_urgent_and_its_own_tier() -> None:
     for priority, kind in ((1, "slow"), (2, "quick"), (3, "slow")):
         queue.add(request(priority, kind))
     costs = {"slow": 5.0, "quick": 1.0}
-    ahead = [queue.ahead(priority, costs.__getitem__) for priority in (1, 2, 3, 4)]
-    assert ahead == [(0, 5.0), (5.0, 1.0), (6.0, 5.0), (11.0, 0.0)]
+    assert list(queue.ahead(1, costs.__getitem__)) == [(1, "slow", 5.0)]
+    assert list(queue.ahead(2, costs.__getitem__)) == [(1, "slow", 5.0), (2, "quick", 1.0)]
+    assert len(list(queue.ahead(4, costs.__getitem__))) == 3
