@@ -31,8 +31,9 @@ def chaos(given: Path | None, names: tuple[str, ...], listed: bool, soak: float 
     shared memory that were there then and not before. Where a fault ends an ingress, connections that are reset or
     refused are documented. All faults take about six minutes; an interrupted run shows those that it has done.
 
-    --soak measures how many requests the model of this bench can be answered at the most, sends four fifths of that for
-    so long, and compares descriptors and memory at the end with those at the beginning.
+    --soak measures how many requests the model of this bench can be answered at the most, and what the small load takes
+    of the cores; sends as many as make four fifths of the cores' load with it, a minute and then for so long; and
+    compares descriptors and memory at the end with those after the minute.
 
     Exit status 1: something was undocumented, left behind, or not healthy again in its time.
     """

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import psutil
+
 from serve_app.bench.chaos.load import STEADY, WORD, Clients, Load, targets
 from serve_app.bench.chaos.outcomes import Tally, tally
 from serve_app.bench.chaos.run import SETTLED_WITHIN_S, place
@@ -25,17 +27,22 @@ from serve_app.weights.errors import Progress
 
 SHARE = 0.8
 _CLIENTS = 16
-# What it can do is measured for so long, after which pools and caches have their size as well.
-_FULL_S = 20.0
+# What it can do, and what the requests beside need, is measured for so long each.
+_FULL_S, _BESIDE_S = 20.0, 15.0
+# Under its share for so long everything has the size that it needs, and as many ingresses have come as will.
+_SETTLING_S = 60.0
 # By which no role may grow.
 MORE_MEMORY = 32 * 2**20
 
 
 @dataclass(frozen=True)
 class Soak:
-    """`full`: what it could do; `figures`: what it did of its share; `seen`: what came of the requests beside."""
+    """`full`: what it could do with nothing beside; `beside`: the share of the cores (0 to 1) that the requests beside
+    took; `figures`: what it did of what they left of its share; `seen`: what came of them.
+    """
 
     full: Figures
+    beside: float
     figures: Figures
     seen: Tally
     before: Traces
@@ -61,15 +68,34 @@ async def _soak(project: Project, seconds: float, pictures: Sequence[Path], prog
     spec = project.spec()
     request = http_infer(spec.url, STEADY, [WORD], {})
     async with Clients(spec) as clients:
+        full = await _run(ClosedLoop(_CLIENTS), request, _FULL_S)
         load = Load(targets=await targets(clients, pictures))
         async with load.running():
-            full = await _run(ClosedLoop(_CLIENTS), request, _FULL_S)
-            progress(f"{full.rate:.0f} answers/s at the most; {SHARE:.0%} of it for {seconds:g} s")
+            beside = await asyncio.to_thread(psutil.cpu_percent, _BESIDE_S) / 100
+            loop = OpenLoop(rate_beside(full.rate, beside))
+            progress(
+                f"{full.rate:.0f} answers/s at the most, {beside:.0%} of the cores for the requests beside: {loop}"
+            )
+            await _run(loop, request, _SETTLING_S)
             before = await asyncio.to_thread(look, head)
-            begun = await _run(OpenLoop(SHARE * full.rate), request, seconds)
+            progress(f"settled; the same for {seconds:g} s")
+            begun = await _run(loop, request, seconds)
             after = await asyncio.to_thread(look, head)
     leaks = left(before, after, memory=MORE_MEMORY)
-    return Soak(full, begun, tally(load.seen, resets=False), before, after, leaks)
+    return Soak(full, beside, begun, tally(load.seen, resets=False), before, after, leaks)
+
+
+def rate_beside(full: float, beside: float) -> float:
+    """Requests a second that make SHARE of a load of `full` alone, where others take `beside` of the cores (0 to 1).
+
+    BenchError where nothing is left.
+    """
+    if beside >= SHARE:
+        raise BenchError(
+            f"the requests beside take {beside:.0%} of the cores: nothing is left of {SHARE:.0%}; "
+            "end what else runs on this machine, or soak on one with more cores"
+        )
+    return full * (SHARE - beside)
 
 
 async def _run(loop: Loop, request: HttpRequest, seconds: float) -> Figures:
@@ -94,7 +120,8 @@ def soak_table(found: Soak) -> str:
     """The figures, and a row for each role."""
     sent = found.figures
     lines = [
-        f"{sent.rate:.1f} answers/s of {found.full.rate:.1f} at the most, p99 {sent.p99_ms or 0:.1f} ms; "
+        f"{sent.rate:.1f} answers/s of {found.full.rate:.1f} at the most, where {found.beside:.0%} of the cores are for "
+        f"the requests beside, p99 {sent.p99_ms or 0:.1f} ms; "
         f"{sent.refused} refused, {sent.late} late, {sent.failed} failed; beside them {found.seen.answered} answered, "
         f"{sum(found.seen.refused.values())} refused, {sum(found.seen.undocumented.values())} undocumented",
         f"{'':20} {'descriptors':>16} {'memory (MiB)':>16}",
