@@ -120,7 +120,7 @@ def soak_table(found: Soak) -> str:
     """The figures, and a row for each role."""
     sent = found.figures
     lines = [
-        f"{sent.rate:.1f} answers/s of {found.full.rate:.1f} at the most, where {found.beside:.0%} of the cores are for "
+        f"{sent.rate:.1f} answers/s of {found.full.rate:.1f} at the most, with {found.beside:.0%} of the cores for "
         f"the requests beside, p99 {sent.p99_ms or 0:.1f} ms; "
         f"{sent.refused} refused, {sent.late} late, {sent.failed} failed; beside them {found.seen.answered} answered, "
         f"{sum(found.seen.refused.values())} refused, {sum(found.seen.undocumented.values())} undocumented",
