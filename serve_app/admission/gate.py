@@ -7,7 +7,7 @@ waits. Whoever waits is told its turn, or why there is none.
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -54,12 +54,13 @@ class Gate:
         self._times = ServiceTimes()
         self._kinds: dict[str, _Kind] = {}
         self._working: Counter[int] = Counter()
-        self._here: defaultdict[int, int] = defaultdict(int)
+        self._for_floor: Counter[int] = Counter()
+        self._here: Counter[int] = Counter()
 
     @property
     def here(self) -> int:
         """How many have entered and not left."""
-        return sum(self._here.values())
+        return self._here.total()
 
     def limit(self, kind: str) -> int:
         """How many of a kind are worked on at a time."""
@@ -85,13 +86,14 @@ class Gate:
         self._here[request.priority] += 1
 
     def _taken(self, priority: int) -> int:
-        """How much of all room a new request of the tier cannot have."""
-        taken = sum(count for each, count in self._here.items() if each <= priority)
-        for each, kept in self._limits.kept.items():
-            if each > priority:
-                taken += kept
-            elif each < priority:
-                taken += max(0, kept - self._here[each])
+        """How much of all room a new request of the tier cannot have: that of others, or what is kept for them."""
+        kept, taken = self._limits.kept, 0
+        for each in {*self._here, *kept}:
+            working, room = self._working[each], kept.get(each, 0)
+            if each < priority:
+                taken += max(self._here[each], working + room)
+            else:
+                taken += self._here[each] if each == priority else working + room
         return taken
 
     def leave(self, request: Request) -> None:
@@ -100,14 +102,18 @@ class Gate:
 
     def ask(self, request: Request, now: float) -> bool:
         """Whether its work begins now; else it waits, and is told. Problem where it would wait in vain."""
-        if self._is_free(request):
+        if begins := self._is_free(request):
             self._begin(request, now)
-            return True
+        else:
+            self._add(request, now)
+        self._begin_next(now)  # of a less urgent tier, whose floor may be due now
+        return begins
+
+    def _add(self, request: Request, now: float) -> None:
         if (other := self._expect(request, now)) is not None:
             self.queue.remove(other)
             self._tell(other, self._full(other))
         self.queue.add(request)
-        return False
 
     def may_wait(self, request: Request, now: float) -> float | None:
         """Seconds after which a request that waits is too late; None where that is not known, or nobody asks."""
@@ -135,6 +141,7 @@ class Gate:
         if request.began >= disturbed:
             self._learn(request, now - request.began, now, whole=whole)
         self._working[request.priority] -= 1
+        self._for_floor[request.priority] -= request.for_floor
         self._kind(request.kind).of_tiers[request.priority] -= 1
         self._begin_next(now)
 
@@ -171,19 +178,26 @@ class Gate:
         return self._kinds[kind]
 
     def _is_free(self, request: Request) -> bool:
-        of_tier, of_kind = self._working[request.priority], self._kind(request.kind)
+        """What begins for a floor takes none of its tier's places, where others may be stuck behind the more urgent."""
+        priority, of_kind = request.priority, self._kind(request.kind)
+        of_tier = self._working[priority] - self._for_floor[priority]
         return (
-            sum(self._working.values()) < self._limits.max_ongoing_requests
-            and of_tier < self._limits.max_ongoing(request.priority)
+            self._working.total() < self._limits.max_ongoing_requests
             and of_kind.working < of_kind.concurrency.limit
+            and (of_tier < self._limits.max_ongoing(priority) or self._is_for_floor(priority))
         )
+
+    def _is_for_floor(self, priority: int) -> bool:
+        """Whether a request of the tier that begins now does so for its floor."""
+        return self.queue.is_due(priority) and self._has_more_urgent(priority)
 
     def _begin(self, request: Request, now: float) -> None:
         queue, priority = self.queue, request.priority
-        request.for_floor = queue.is_due(priority) and self._has_more_urgent(priority)
+        request.for_floor = self._is_for_floor(priority)
         queue.begun(priority, self._times.mean(request.kind) or _UNKNOWN_COST)
         request.began = now
         self._working[priority] += 1
+        self._for_floor[priority] += request.for_floor
         self._kind(request.kind).of_tiers[request.priority] += 1
 
     def _has_more_urgent(self, priority: int) -> bool:

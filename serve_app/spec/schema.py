@@ -37,7 +37,8 @@ class Tier(Part):
         default=None, description="of the work, that it gets even while more urgent tiers could use all; nothing"
     )
     max_ongoing_requests: Positive | None = Field(
-        default=None, description="of its requests, that each ingress works on at a time; the ingress's"
+        default=None,
+        description="of its requests, that each ingress works on at a time, those for its floor aside; the ingress's",
     )
     max_queued_requests: NonNegative | None = Field(
         default=None, description="of its requests, that may wait in each ingress; the ingress's"

@@ -51,7 +51,7 @@ class AnyOrder(RuleBasedStateMachine):
     def told(self, request: Request, problem: Problem | None) -> None:
         if problem is None:
             tier = [each for each in self.waiting if each.priority == request.priority]
-            assert next(filter(self.may_begin, tier)) is request
+            assert next(filter(self.has_place, tier)) is request
             assert request.deadline > self.now
             passed_over = [each for each in self.waiting if each.priority < request.priority and self.may_begin(each)]
             assert not passed_over or request.for_floor
@@ -64,7 +64,7 @@ class AnyOrder(RuleBasedStateMachine):
             self.gate.leave(request)
 
     def begun(self, request: Request) -> None:
-        assert self.may_begin(request)
+        assert self.may_begin(request) or (self.has_place(request) and request.for_floor)
         self.working.append(request)
 
     def refused(self, request: Request, problem: Problem) -> None:
@@ -81,23 +81,27 @@ class AnyOrder(RuleBasedStateMachine):
             less_urgent = [tier for tier in count if tier > request.priority and count[tier] > kept.get(tier, 0)]
             assert not less_urgent or self.tier_is_full(request) or self.as_urgent_are_all(request)
 
-    def may_begin(self, request: Request) -> bool:
-        of_tier = sum(each.priority == request.priority for each in self.working)
+    def has_place(self, request: Request) -> bool:
         of_kind = sum(each.kind == request.kind for each in self.working)
-        return (
-            len(self.working) < self.limits.max_ongoing_requests
-            and of_tier < self.limits.max_ongoing(request.priority)
-            and of_kind < self.gate.limit(request.kind)
-        )
+        return len(self.working) < self.limits.max_ongoing_requests and of_kind < self.gate.limit(request.kind)
+
+    def may_begin(self, request: Request) -> bool:
+        """Also where nothing is due to its tier."""
+        of_tier = sum(each.priority == request.priority and not each.for_floor for each in self.working)
+        return self.has_place(request) and of_tier < self.limits.max_ongoing(request.priority)
+
+    def is_due(self, request: Request) -> bool:
+        others = (each.priority for each in [*self.working, *self.waiting])
+        return self.gate.queue.is_due(request.priority) and any(each < request.priority for each in others)
 
     def tier_is_full(self, request: Request) -> bool:
         waiting = sum(each.priority == request.priority for each in self.waiting)
         return waiting >= self.limits.max_queued(request.priority)
 
     def as_urgent_are_all(self, request: Request) -> bool:
-        here = [*self.uploading, *self.waiting, *self.working]
-        most = self.limits.max_ongoing_requests + self.limits.max_queued_requests
-        return sum(each.priority <= request.priority for each in here) >= most
+        """Or are being worked on."""
+        here = [each for each in [*self.uploading, *self.waiting] if each.priority <= request.priority]
+        return len(here) + len(self.working) >= self.limits.max_ongoing_requests + self.limits.max_queued_requests
 
     # -- what may happen
 
@@ -189,6 +193,7 @@ class AnyOrder(RuleBasedStateMachine):
     @invariant()
     def nobody_waits_while_a_place_is_free(self) -> None:
         assert not any(self.may_begin(each) for each in self.waiting)
+        assert not any(self.has_place(each) and self.is_due(each) for each in self.waiting)
 
     def teardown(self) -> None:
         """When all have ended, as many as ever may begin at once."""

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from serve_app.admission import TierLimits
+from serve_app.admission.queue import Request
+from serve_app.problem import Problem
 from tests.admission.events import Events, limits
 
 
@@ -68,6 +72,30 @@ def test_a_tier_has_bounds_of_its_own() -> None:
     assert events.working == ["a"]
     events.end("a")
     assert events.working == ["b"]
+
+
+def test_what_a_floor_gives_takes_no_place_of_its_tier() -> None:
+    """Those that have its places may be stuck behind the more urgent."""
+    events = Events(limits(3, 10, TierLimits(1), TierLimits(2, 1, 10, 0.5)))
+    for name, priority in {"stuck": 2, "a": 1, "b": 1, "bulk": 2, "more bulk": 2, "c": 1}.items():
+        events.come(name, priority)
+    assert (events.working, events.waiting) == (["stuck", "a", "b"], ["bulk", "more bulk", "c"])
+    events.end("a")
+    assert (events.working, events.waiting) == (["stuck", "b", "bulk"], ["more bulk", "c"])
+    events.end("b")
+    assert (events.working, events.waiting) == (["stuck", "bulk", "c"], ["more bulk"])
+
+
+def test_what_is_kept_for_a_floor_is_for_those_that_wait_and_not_used_by_those_that_work() -> None:
+    events = Events(limits(3, 3, TierLimits(1), TierLimits(2, floor=0.4)))
+    for name, priority in {"bulk": 2, "second bulk": 2, "urgent": 1}.items():
+        events.come(name, priority)
+    for _ in range(2):  # whose bodies are still being sent
+        events.gate.enter(Request("/v1/verify", 1, events.now + 100), events.now)
+    with pytest.raises(Problem, match="too many requests wait"):
+        events.gate.enter(Request("/v1/verify", 1, events.now + 100), events.now)
+    events.come("more bulk", 2)
+    assert events.waiting == ["more bulk"]
 
 
 def test_a_tier_that_may_not_wait_is_refused_where_no_place_is_free() -> None:
